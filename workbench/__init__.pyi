@@ -25,8 +25,8 @@ from workbench.core.fusion.fusion_plan import FusionPlan as FusionPlan
 from workbench.core.fusion.plan import plan_fusion as plan_fusion
 from workbench.core.fusion.verify.verification import Verification as Verification
 from workbench.core.importing.import_trace import import_trace as import_trace
+from workbench.core.optimizations import Optimizations as Optimizations
 from workbench.core.options import ExecutorPolicy as ExecutorPolicy
-from workbench.core.options import Optimizations as Optimizations
 from workbench.core.options import SmartStageOptions as SmartStageOptions
 from workbench.core.options import StageOptions as StageOptions
 from workbench.core.options import ThreadPoolOptions as ThreadPoolOptions

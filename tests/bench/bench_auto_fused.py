@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.program.program import Built, Program
 

@@ -25,7 +25,8 @@ from tests.builders.graphs import graph
 from tests.builders.javascript import evaluate
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
-from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions
 from workbench.core.planning.planner import cut_plan
 from workbench.core.prediction.node_costs import Costs
 from workbench.experiments.comparison.trace import trace

@@ -16,7 +16,8 @@ import numpy as np
 import tensorflow as tf
 
 import workbench as wb
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 
 v1 = tf.compat.v1
 _STEPS, _WARM_UP = 15, 15

@@ -18,7 +18,8 @@ from pathlib import Path
 import workbench as wb
 from tests.bench.bench_predict import program_of
 from tests.bench.model_jobs import MODELS
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.program.program import Build, Built, Program
 from workbench.experiments.program.toggles import optimizations_of

@@ -26,7 +26,8 @@ import numpy as np
 
 from tests.bench.bench_predict import program_of
 from tests.bench.model_jobs import MODELS
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.measurement.blocks import TimedSession, run_blocks, run_pilots
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import ratio_interval

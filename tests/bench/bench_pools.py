@@ -26,7 +26,8 @@ from collections.abc import Sequence
 
 import cloudpickle
 
-from workbench.core.options import Optimizations, StageOptions, ThreadPoolOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions, ThreadPoolOptions
 from workbench.experiments.measurement.blocks import TimedSession, run_blocks, run_pilots
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import ratio_interval

@@ -25,7 +25,8 @@ from pathlib import Path
 
 from tests.bench.duel import Duel, duel
 from tests.bench.model_jobs import MODELS
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.prediction.fit import HOLDS
 from workbench.core.trace.trace import load_trace
 from workbench.core.what_if.calibration import Calibration, joined

@@ -24,7 +24,8 @@ from pathlib import Path
 from tests.bench.bench_predict import program_of
 from tests.bench.duel import Duel, duel
 from tests.bench.model_jobs import MODELS
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.comparison.applicable_toggles import without_effect
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.measurement.progress import Progress

@@ -22,7 +22,8 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 from workbench.experiments.measurement.blocks import (
     TimedSession,
     run_blocks,

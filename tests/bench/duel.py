@@ -10,7 +10,8 @@ import dataclasses
 import json
 from pathlib import Path
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.program.program import Program
 

@@ -175,7 +175,7 @@ def built_dlrm(
       wait_s: of each step between loss and gradients, its cores free.
       options: others of DLRM.
     """
-    from workbench.core.options import Optimizations
+    from workbench.core.optimizations import Optimizations
     from workbench.experiments.worker.steps.built_part import build_part
     from workbench.models.building.model_program import model_program
     from workbench.models.data.criteo import CATEGORIES, check_criteo

@@ -14,7 +14,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
 from workbench.experiments.measurement.statistics import Interval, ratio_interval

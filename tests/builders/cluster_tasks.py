@@ -124,7 +124,8 @@ def seen(home: Path, worker: int) -> list[list[int]]:
 
 def run(text: str) -> None:
     """A task's process, to its end; writes what it did."""
-    from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+    from workbench.core.optimizations import Optimizations
+    from workbench.core.options import SmartStageOptions, StageOptions
     from workbench.experiments.cluster.run_task import run_task
     from workbench.experiments.cluster.task import task_from_environment
     from workbench.experiments.program.toggles import optimizations_of

@@ -5,12 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from workbench.core.options import (
-    ExecutorPolicy,
-    Optimizations,
-    SmartStageOptions,
-    StageOptions,
-)
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.core.what_if.calibration import Check
 from workbench.core.what_if.ceilings import Ceiling, Ceilings, MeasuredStep
 from workbench.core.what_if.costs.fused_costs import FusedCosts

@@ -7,7 +7,8 @@ from typing import Any
 
 from tests.builders.comparisons import comparison, variant
 from tests.builders.predictions import FUSED, INLINE, SMART, SMART_FUSED, STAGE, predicted
-from workbench.core.options import ExecutorPolicy, Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import ExecutorPolicy, StageOptions
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.equivalence import Equivalence

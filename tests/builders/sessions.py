@@ -13,12 +13,8 @@ from tests.builders.small_models import MODEL, STAGED
 from tests.builders.traces import timed_trace
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
-from workbench.core.options import (
-    ExecutorPolicy,
-    Optimizations,
-    SmartStageOptions,
-    StageOptions,
-)
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.scenario import GraphKey

@@ -17,7 +17,8 @@ from tests.ui.panel_pages import (
     write_session_report,
 )
 from tests.ui.watched import Watched
-from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.viz.panel.settings.groups import groups_of
 from workbench.viz.panel.tabs.contents import TABS

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import workbench
-from workbench.atomic_file import is_stdout
 from workbench.display import text_of
 from workbench.errors import OptionError, one_line, visible
+from workbench.files.atomic_file import is_stdout
 
 
 @dataclasses.dataclass(kw_only=True)

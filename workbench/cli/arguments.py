@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.answers import say
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError, one_line
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of

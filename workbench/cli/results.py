@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.atomic_file import (
+from workbench.cli.answers import say_wrote
+from workbench.experiments.comparison import COMPARISON_FILE
+from workbench.files.atomic_file import (
     make_directory,
     require_writable_directory,
     require_writable_file,
 )
-from workbench.cli.answers import say_wrote
-from workbench.experiments.comparison import COMPARISON_FILE
 
 if TYPE_CHECKING:
     from workbench.experiments.comparison.results import Comparison

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.cli.results import saved_comparisons
 from workbench.errors import DataError, OptionError, TraceError, one_line
 from workbench.experiments.session.saved import SESSION_FILE
-from workbench.file_kinds import HEAD_BYTES, PARQUET, kind_of
+from workbench.files.file_kinds import HEAD_BYTES, PARQUET, kind_of
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace

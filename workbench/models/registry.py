@@ -201,8 +201,8 @@ def _require_options(name: str, model: Model, options: Mapping[str, Any]) -> Non
 
 
 def _checked(model: Model, data: Data, rows: int | None, seed: int) -> CheckedTable:
+    from workbench.files.user_cache import user_cache
     from workbench.models.data.table_format import CheckedTable
-    from workbench.user_cache import user_cache
 
     if isinstance(data, CheckedTable):
         if rows is not None:

@@ -8,12 +8,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.atomic_file import replacing
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError, visible
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.regression.earlier import ELEMENT_ID, report_document
 from workbench.experiments.session.session import Session
+from workbench.files.atomic_file import replacing
 from workbench.viz.boundary.html import boundary_html
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.comparison.answer import Answer, overall_answer

@@ -274,7 +274,7 @@ def failing():
 
 
 def open_part(worker, part: str):
-    from workbench.core.options import Optimizations
+    from workbench.core.optimizations import Optimizations
 
     return worker.call(Open(session=part, part=part, optimizations=Optimizations()))
 
@@ -352,7 +352,7 @@ def test_a_program_that_cannot_travel_is_named():
 
 
 def ignores_the_stage(optimizations):
-    from workbench.core.options import Optimizations
+    from workbench.core.optimizations import Optimizations
 
     return tiny_build(Optimizations())
 

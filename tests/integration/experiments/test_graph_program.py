@@ -6,7 +6,7 @@ import pytest
 
 import workbench as wb
 from tests.builders.finished_graphs import finished, without_collections
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 
 
 @pytest.mark.slow

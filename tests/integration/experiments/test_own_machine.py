@@ -7,7 +7,7 @@ import socket
 import pytest
 import tensorflow as tf
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.cluster.local_cluster import local_tasks
 from workbench.experiments.cluster.own_machine import on_loopback, reached_by_others
 from workbench.experiments.cluster.run_task import _reached, _server

@@ -15,7 +15,8 @@ import pytest
 from nbclient import NotebookClient
 
 import workbench as wb
-from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions
 from workbench.errors import OptionError, RunError
 from workbench.experiments.worker.process import started_workers
 from workbench.experiments.worker.wire.messages import Open, RunSteps

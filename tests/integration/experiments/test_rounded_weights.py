@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.process import started_workers

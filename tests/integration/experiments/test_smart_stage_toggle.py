@@ -7,7 +7,8 @@ import sys
 import cloudpickle
 import pytest
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import PlanError
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.results import load_comparison

@@ -8,7 +8,8 @@ import cloudpickle
 import pytest
 
 import workbench as wb
-from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions
 from workbench.errors import OptionError
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.program.as_code import options_code

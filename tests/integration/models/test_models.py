@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 
 from tests.builders.grids import rest_slow
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.models.data.criteo import CATEGORIES, NUMBERS, check_criteo, generate_criteo
 from workbench.models.zoo import dlrm

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from tests.builders.containers import SMALL, write_parquet, write_tfrecord
 from tests.builders.grids import every_value, rest_slow
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.errors import DataError
 from workbench.models.building.graph_input import next_lines, stage

@@ -11,7 +11,8 @@ import pytest
 import tensorflow as tf
 
 from tests.builders.containers import write_parquet, write_tfrecord
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.worker.steps.graph_session import ProgramSession
 from workbench.models import MODELS
 from workbench.models.building.criteo_features import total

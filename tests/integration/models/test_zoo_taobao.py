@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.core.smart_stage import prepare_config
 from workbench.models.building.graph_model import GraphModel

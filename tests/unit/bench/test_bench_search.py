@@ -9,7 +9,8 @@ import pytest
 from tests.bench import bench_search
 from tests.bench.bench_search import markdown, searched
 from tests.bench.duel import duel
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 
 STAGE = "stage (capacity 2, 2 threads)"
 KNOWN = {

@@ -9,7 +9,8 @@ import pickle
 import pytest
 
 import workbench as wb
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions, ThreadPoolOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions, ThreadPoolOptions
 from workbench.errors import OptionError
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker import process

@@ -9,7 +9,7 @@ import cloudpickle
 import pytest
 
 import workbench as wb
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.program.own.cell_program import program_of_cell, toggles_of_cell
 

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import workbench as wb
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.function_program import (
     FunctionProgram,

@@ -9,7 +9,7 @@ import tensorflow as tf
 import workbench as wb
 from tests.builders.finished_graphs import finished, with_collections, without_collections
 from tests.builders.grids import every_value
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.viz.panel.program_of import program_of
 

@@ -11,7 +11,7 @@ import cloudpickle
 import pytest
 
 import workbench as wb
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import own_batch_size
 from workbench.experiments.program.own import program_file

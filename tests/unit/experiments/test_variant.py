@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 
 from tests.builders.plans import planned_stage, predictions, stage_plan
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.stage_plan import Edit
 from workbench.errors import OptionError
 from workbench.experiments.program.variant import Variant, variants_of

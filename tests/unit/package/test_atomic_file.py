@@ -11,13 +11,13 @@ import pytest
 
 from tests.builders.comparisons import comparison
 from tests.builders.traces import staged_trace
-from workbench.atomic_file import (
+from workbench.errors import OutputError
+from workbench.files.atomic_file import (
     make_directory,
     replacing,
     require_writable_directory,
     require_writable_file,
 )
-from workbench.errors import OutputError
 from workbench.models.data.criteo import generate_criteo
 from workbench.viz.report import write_report
 

@@ -6,7 +6,8 @@ import pytest
 
 from tests.builders.comparisons import SETTINGS, comparison, variant
 from workbench.cli import main
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 from workbench.errors import RunError
 from workbench.experiments.comparison import compare as experiments
 from workbench.experiments.comparison.measured import Ratio

@@ -12,7 +12,8 @@ from traitlets.config import Config
 
 import workbench
 from workbench import magics
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.comparison import compare as compare_module
 from workbench.experiments.comparison import trace as trace_module
 from workbench.experiments.what_if import predict as predict_module

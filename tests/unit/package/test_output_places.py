@@ -13,7 +13,9 @@ import pytest
 
 from tests.builders.comparisons import comparison
 from tests.builders.traces import staged_trace
-from workbench.atomic_file import (
+from workbench.cli.main import main
+from workbench.errors import OutputError
+from workbench.files.atomic_file import (
     home_of,
     is_stdout,
     make_directory,
@@ -22,8 +24,6 @@ from workbench.atomic_file import (
     require_writable_directory,
     require_writable_file,
 )
-from workbench.cli.main import main
-from workbench.errors import OutputError
 from workbench.models.data.criteo import generate_criteo
 from workbench.viz.report import write_report
 
@@ -109,7 +109,7 @@ def test_a_closed_descriptor_is_an_error():
 
 def test_standard_output_is_the_stream_itself(tmp_path):
     code = (
-        "import sys; from workbench.atomic_file import is_stdout, replacing\n"
+        "import sys; from workbench.files.atomic_file import is_stdout, replacing\n"
         "print('before')\n"
         "with replacing(sys.argv[1]) as part: part.write_text('new\\n')\n"
         "print('after', is_stdout(sys.argv[1]))"

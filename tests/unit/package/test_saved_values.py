@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from workbench.errors import DataError
-from workbench.saved_columns import NoParquetError, opened
-from workbench.saved_values import (
+from workbench.files.saved_columns import NoParquetError, opened
+from workbench.files.saved_values import (
     ROOM,
     is_file,
     json_of,

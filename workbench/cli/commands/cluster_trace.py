@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workbench.atomic_file import require_writable_directory, require_writable_file
 from workbench.cli.answers import say_wrote, show
 from workbench.cli.signals import loaded
 from workbench.errors import DataError, one_line
+from workbench.files.atomic_file import require_writable_directory, require_writable_file
 
 _MERGED, _CHROME = "cluster.parquet", "cluster.json"
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.atomic_file import is_stdout, make_directory, replacing, require_writable_file
 from workbench.cli.answers import say_wrote, show
 from workbench.cli.results import saved_comparisons
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError, one_line
+from workbench.files.atomic_file import is_stdout, make_directory, replacing, require_writable_file
 
 if TYPE_CHECKING:
     from workbench.experiments.comparison.results import Comparison

@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.atomic_file import home_of, make_directory, replacing, require_writable_file
 from workbench.cli.answers import say_wrote, show
 from workbench.cli.arguments import (
     add_model,
@@ -19,6 +18,7 @@ from workbench.cli.arguments import (
 from workbench.cli.signals import loaded
 from workbench.cli.sources import unusable_traces_are_data
 from workbench.errors import DataError, one_line
+from workbench.files.atomic_file import home_of, make_directory, replacing, require_writable_file
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workbench.atomic_file import make_directory, require_writable_file
 from workbench.cli.results import REPORT, saved_comparisons, write_report
 from workbench.cli.signals import loaded
+from workbench.files.atomic_file import make_directory, require_writable_file
 
 
 def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -6,7 +6,6 @@ import argparse
 import shlex
 from pathlib import Path
 
-from workbench.atomic_file import home_of, make_directory, require_writable_file
 from workbench.cli.answers import say_wrote, show
 from workbench.cli.arguments import (
     add_model,
@@ -19,6 +18,7 @@ from workbench.cli.arguments import (
 )
 from workbench.cli.signals import loaded
 from workbench.errors import one_line
+from workbench.files.atomic_file import home_of, make_directory, require_writable_file
 from workbench.number_words import counted
 
 

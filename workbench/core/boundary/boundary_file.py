@@ -20,7 +20,7 @@ from workbench.core.boundary.inputs import Start
 from workbench.core.graph.graph_view import Bools, GraphView, Ints, SeenStage, edges
 from workbench.core.options import StageOptions
 from workbench.errors import DataError, OptionError, PlanError
-from workbench.saved_values import json_of, shown, unpacked, value_of
+from workbench.files.saved_values import json_of, shown, unpacked, value_of
 
 _FORMAT_VERSION = 1
 # No node has more inputs or outputs.

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench import _native
-from workbench.atomic_file import replacing
 from workbench.display import Displayed
 from workbench.errors import DataError, OptionError
-from workbench.saved_columns import NoParquetError, opened
-from workbench.saved_values import is_file
+from workbench.files.atomic_file import replacing
+from workbench.files.saved_columns import NoParquetError, opened
+from workbench.files.saved_values import is_file
 
 _FORMAT_VERSION = 1
 _VERSION, _KIND = b"format_version", b"workbench_learned_costs"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from workbench.errors import TraceError, first_line
-from workbench.file_kinds import HEAD_BYTES, PARQUET, FileKind, compression_of, kind_of
+from workbench.files.file_kinds import HEAD_BYTES, PARQUET, FileKind, compression_of, kind_of
 
 EXPECTED = (
     "expected a file of RunMetadata or StepStats, a *.xplane.pb of tf.profiler, or Chrome trace "

@@ -21,8 +21,8 @@ from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.display import Displayed
 from workbench.errors import DataError, PlanError, visible
+from workbench.files.saved_values import json_of, shown, value_of
 from workbench.number_words import counted, steps_stale
-from workbench.saved_values import json_of, shown, value_of
 
 _FORMAT_VERSION = 2
 _NOT_SAVED = ("boundary", "costs", "wishes", "compute_device")

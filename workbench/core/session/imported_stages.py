@@ -18,7 +18,7 @@ from workbench.core.options import StageOptions
 from workbench.core.session.prefetch_runner import PrefetchRunner
 from workbench.core.staging.error_codes import closed_codes, error_codes, with_codes
 from workbench.errors import UnsupportedError, first_line
-from workbench.saved_values import json_of, value_of
+from workbench.files.saved_values import json_of, value_of
 
 # On each put: what else its runner has, as JSON, and the name that the put was built with.
 # The name is in native/rewriting/restart/graph_stages.cc too.

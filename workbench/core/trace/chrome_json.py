@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.atomic_file import replacing
 from workbench.core.trace.intervals import sub_rows
 from workbench.core.trace.receipts import Receipts, receipts, sending_events
 from workbench.core.trace.tables import TABLES
+from workbench.files.atomic_file import replacing
 
 # What a thread holds, as its metadata say.
 RUNS, OPS, PUTS, TAKES, RECEIPTS = "runs", "ops", "put", "take", "receive"

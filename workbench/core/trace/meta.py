@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.errors import DataError, TraceError
-from workbench.saved_values import value_of
+from workbench.files.saved_values import value_of
 
 # Values of `TraceMeta.source`: the executor's own recording, TensorFlow's step stats; of traces
 # that were imported, TensorFlow's profiler, and Chrome JSON of any other tool.

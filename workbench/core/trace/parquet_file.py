@@ -11,11 +11,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workbench.atomic_file import replacing
 from workbench.core.trace.tables import OPTIONAL_TABLES, TABLES, column_names
 from workbench.errors import DataError, TraceError, first_line
-from workbench.saved_columns import NoParquetError, opened
-from workbench.saved_values import is_file, json_of, shown, value_of
+from workbench.files.atomic_file import replacing
+from workbench.files.saved_columns import NoParquetError, opened
+from workbench.files.saved_values import is_file, json_of, shown, value_of
 
 # Format 1 has no edges, and its nodes no source; format 2 has no bytes; format 3 no transfers, and
 # its tracks no task; format 4 does not say which nodes are fusable.

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.errors import TraceError
-from workbench.saved_values import shown
+from workbench.files.saved_values import shown
 
 KINDS = ("step", "prefetch", "inter_op")
 _TIME = np.dtype(np.int64)

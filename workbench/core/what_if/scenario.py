@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from workbench.core.options import Optimizations, require_at_least
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import require_at_least
 from workbench.core.what_if.faster import Faster
 from workbench.errors import OptionError
 from workbench.number_words import counted

@@ -10,11 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from workbench.atomic_file import make_directory
 from workbench.core.capture.session_capture import CaptureHook
 from workbench.core.trace.trace import Trace
 from workbench.experiments.cluster.task import PS, WORKER, Task
 from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
+from workbench.files.atomic_file import make_directory
 
 _LOG = logging.getLogger("workbench")
 # More make a file larger, and clocks hardly better.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.experiments.cluster.cluster_session import (
     Checkpoints,

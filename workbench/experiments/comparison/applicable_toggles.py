@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from workbench import _native
-from workbench.core.options import AUTO, Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import AUTO, Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError, PlanError, UnsupportedError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from workbench.core.options import (
-    Optimizations,
-    SmartStageOptions,
-    StageOptions,
-    require_at_least,
-)
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions, require_at_least
 from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import without_effect

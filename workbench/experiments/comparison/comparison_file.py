@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.atomic_file import make_directory, put_in_place, writing
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import load_trace
 from workbench.errors import DataError, PlanError
 from workbench.experiments.comparison import COMPARISON_FILE
 from workbench.experiments.comparison.measured import MeasuredVariant
-from workbench.saved_values import is_file, json_of, read_file, shown, value_of
+from workbench.files.atomic_file import make_directory, put_in_place, writing
+from workbench.files.saved_values import is_file, json_of, read_file, shown, value_of
 
 Saved = TypeVar("Saved")
 _FORMAT_VERSION = 3

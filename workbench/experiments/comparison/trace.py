@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.core.options import Optimizations, require_at_least
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import require_at_least
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.running.interleaved_run import traced
 from workbench.experiments.comparison.running.open_sessions import open_sessions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import RunError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import (

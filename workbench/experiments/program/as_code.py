@@ -7,7 +7,8 @@ import enum
 import json
 from collections.abc import Sequence
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.toggles.environment import EnvironmentToggle
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Choice, Toggle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError
 from workbench.experiments.program.program import Build, Built, Program

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import DataError
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.origin import Origin, origin_from

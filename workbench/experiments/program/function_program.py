@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from workbench import _native
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.origin import Origin

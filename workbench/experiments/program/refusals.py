@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.stock import CALLER_THREAD, PRECISION, XLA
 from workbench.errors import OptionError
 

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.toggles.environment import EnvironmentToggle, SavedEnvironmentToggle
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import PLAIN, Choice, Toggle

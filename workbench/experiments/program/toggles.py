@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from workbench.core.options import (
-    AUTO,
-    ExecutorPolicy,
-    Optimizations,
-    SmartStageOptions,
-    StageOptions,
-)
+from workbench.core.optimizations import AUTO, Optimizations
+from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Choice, Toggle
 from workbench.errors import OptionError

@@ -6,13 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from workbench.core.boundary.candidates import UNSTAGED
-from workbench.core.options import (
-    CostModelOptions,
-    ExecutorPolicy,
-    Optimizations,
-    SmartStageOptions,
-    StageOptions,
-)
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import CostModelOptions, ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.toggles.toggle import Toggle, Training
 from workbench.errors import OptionError

@@ -14,7 +14,7 @@ from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.statistics import Verdict
 from workbench.experiments.program.configuration import Configuration, configuration_from
-from workbench.saved_values import json_of, read_file, shown, value_of
+from workbench.files.saved_values import json_of, read_file, shown, value_of
 
 # Of the element of a report that holds them.
 ELEMENT_ID = "wb-configuration"

@@ -6,7 +6,7 @@ import dataclasses
 
 import pandas as pd
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.what_if.predictions import Predicted
 from workbench.display import Displayed, text_of
 from workbench.experiments.comparison.results import Comparison

@@ -8,12 +8,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from workbench.core.options import (
-    ExecutorPolicy,
-    Optimizations,
-    SmartStageOptions,
-    StageOptions,
-)
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.core.what_if.predictions import Predicted
 from workbench.errors import OptionError
 from workbench.experiments.program.refusals import require_no_choices

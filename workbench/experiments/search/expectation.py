@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from workbench.core.options import FUSIONS, ExecutorPolicy, Optimizations
+from workbench.core.optimizations import FUSIONS, Optimizations
+from workbench.core.options import ExecutorPolicy
 
 # What each of `_toggles` usually gives, as a logarithm: medians of the six models on 2 cores. It
 # orders settings of which nothing is predicted, and says nothing of any of them.

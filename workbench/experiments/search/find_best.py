@@ -6,12 +6,8 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from workbench.core.options import (
-    Optimizations,
-    SmartStageOptions,
-    StageOptions,
-    require_at_least,
-)
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions, require_at_least
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.environment import usable_cores

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import Scenario, scenario_of

@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Callable, Mapping
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.options import FUSIONS, Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import FUSIONS, Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.what_if import KnownGraph, Predictor, predictor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.what_if.predictions import Withheld
 from workbench.core.what_if.scenario import Scenario, scenario_of
 

@@ -9,10 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.options import (
-    Optimizations,
-    require_at_least,
-)
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import require_at_least
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.errors import OptionError

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.core.what_if.scenario import Scenario

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.faster import KINDS, Faster
 from workbench.core.what_if.predictions import Predictions

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench._native import library_path
-from workbench.atomic_file import make_directory, replacing
-from workbench.core.options import AUTO, FUSIONS, Optimizations
+from workbench.core.optimizations import AUTO, FUSIONS, Optimizations
 from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, Sample, fitted
 from workbench.errors import OutputError
 from workbench.experiments.comparison.environment import machine
 from workbench.experiments.program.program import Built
 from workbench.experiments.what_if.stock_times import medians, times_of_stock, traced
-from workbench.user_cache import user_cache
+from workbench.files.atomic_file import make_directory, replacing
+from workbench.files.user_cache import user_cache
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -9,7 +9,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts
 from workbench.core.what_if.costs.fused_nodes import fused_ns

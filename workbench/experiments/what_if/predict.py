@@ -5,14 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from workbench.core.options import (
-    FUSIONS,
-    ExecutorPolicy,
-    Optimizations,
-    SmartStageOptions,
-    StageOptions,
-    require_at_least,
-)
+from workbench.core.optimizations import FUSIONS, Optimizations
+from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions, require_at_least
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import Scenario

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.core.options import AUTO, Optimizations
+from workbench.core.optimizations import AUTO, Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.trace import trace
 from workbench.experiments.program.program import Built, Program

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.core.boundary.boundary import Boundary
-from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions
 from workbench.core.what_if.traced_graph import uncut
 from workbench.errors import PlanError, UnsupportedError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram

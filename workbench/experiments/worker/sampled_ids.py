@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.core.analysis.embedding_lens.id_statistics import id_statistics
 from workbench.core.analysis.embedding_lens.tables import find_tables
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import RunError
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.steps.built_part import build_part

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import testing as data_testing
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.models.data.dataset import row_dataset
 from workbench.models.data.table_format import CheckedTable
 

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.program.program import Built
 from workbench.models.building.graph_input import fingerprint, next_lines, stage
 from workbench.models.building.layers import model_scope

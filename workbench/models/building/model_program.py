@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import one_line
 from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.program import PARTS, Built, Program

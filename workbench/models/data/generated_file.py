@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from workbench.atomic_file import make_directory, replacing, writing
 from workbench.errors import DataError
+from workbench.files.atomic_file import make_directory, replacing, writing
 
 
 def write_generated(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from workbench.errors import DataError
-from workbench.file_kinds import HEAD_BYTES, UNPACK, FileKind, compression_of, kind_of
+from workbench.files.file_kinds import HEAD_BYTES, UNPACK, FileKind, compression_of, kind_of
 
 _PIECE = 1 << 16
 _KINDS = (

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import WorkbenchError
 from workbench.experiments.program.toggles import optimizations_of
 from workbench.experiments.session.session import Session

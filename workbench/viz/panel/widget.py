@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.viz.panel.job_view import NOTHING
 from workbench.viz.panel.settings.setting import (
     CHOICES,

@@ -11,14 +11,14 @@ from typing import Any
 
 from IPython.display import display
 
-from workbench.atomic_file import replacing
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.what_if.predictions import Predictions
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.background import Job
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
+from workbench.files.atomic_file import replacing
 from workbench.viz.panel.answers import Answers
 from workbench.viz.panel.clicks import clicked
 from workbench.viz.panel.job_view import NOTHING, READY, failed, running

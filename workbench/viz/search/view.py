@@ -7,7 +7,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.search.best import Best, Raced
 from workbench.experiments.search.expectation import toggle_count
 from workbench.viz.comparison.chart import shown_label

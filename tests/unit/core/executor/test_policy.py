@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.builders.plans import predictions, stage_plan
-from workbench.core.options import (
-    CostModelOptions,
-    ExecutorPolicy,
-    Optimizations,
-    SmartStageOptions,
-    StageOptions,
-)
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import CostModelOptions, ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.errors import OptionError
 from workbench.experiments.program.toggles import optimizations_of
 from workbench.experiments.program.variant import LEARNING, Variant, variants_of

@@ -10,7 +10,8 @@ import numpy as np
 from tests.builders.graphs import graph
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import cut_plan, plan_stages
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.prediction.cut_prediction import predict_cut

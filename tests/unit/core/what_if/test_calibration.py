@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.what_if.calibration import MeasuredRatio, calibrated, joined
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.core.what_if.scenario import Scenario

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders.comparisons import SETTINGS, comparison
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import DataError
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.program.configuration import configuration_from, configuration_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.search.racing.race import Dropped
 from workbench.experiments.search.racing.refused import Refused

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError
 from workbench.experiments.search.contenders import refinements, settings_of
 from workbench.experiments.search.expectation import expectations, toggle_count

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.builders.opened import OPENED
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import RunError
 from workbench.experiments.comparison import summary as summary_module
 from workbench.experiments.measurement.equivalence import Equivalence

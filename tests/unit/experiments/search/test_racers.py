@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError, PlanError, RunError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import FunctionProgram

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.builders.examples import few
 from tests.builders.predictions import predicted
 from tests.unit.experiments.search.simulated import SimulatedField, searched
-from workbench.core.options import ExecutorPolicy, Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.experiments.search.contenders import Contender, settings_of
 from workbench.experiments.search.racing.refused import Refused
 from workbench.experiments.search.racing.run_search import UNLIKELY

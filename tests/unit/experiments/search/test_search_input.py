@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.builders.predictions import predicted, predictions
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.what_if.predictions import Withheld
 from workbench.core.what_if.scenario import Scenario
 from workbench.errors import RunError

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders.sessions import OFF, SMART, STAGE, WIDE, measured, ratio
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.session.ratios import ratio_between

@@ -24,7 +24,8 @@ from tests.builders.sessions import (
     measured,
     with_trace,
 )
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.what_if import what_if
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.errors import DataError, OptionError, OutputError, TraceError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 from workbench.core.what_if.predictions import Withheld
 from workbench.core.what_if.scenario import Scenario
 from workbench.experiments.session.scenarios import (

@@ -25,7 +25,8 @@ from tests.builders.sessions import (
     trace,
     with_trace,
 )
-from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions
 from workbench.core.what_if import what_if
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.errors import OptionError, RunError

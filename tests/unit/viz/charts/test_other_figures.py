@@ -9,7 +9,7 @@ from tests.builders.memories import chain_trace, staged_trace
 from tests.builders.predictions import FUSED, INLINE, SMART, STAGE, check, predicted, predictions
 from workbench.core.analysis.memory.memory import BUFFER, memory
 from workbench.core.graph.op_families import DENSE, FAMILY_NAMES, INPUT
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.what_if.calibration import Calibration
 from workbench.core.what_if.predictions import Withheld
 from workbench.core.what_if.scenario import Scenario

@@ -10,7 +10,8 @@ from traitlets import TraitError
 import workbench as wb
 from tests.builders.panel_sessions import panel_session
 from tests.builders.sessions import PROGRAM, SMART, STAGE, fake_compare, learned, measured
-from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions
 from workbench.core.what_if import what_if
 from workbench.errors import OptionError, RunError
 from workbench.experiments.session import session as engine

@@ -17,7 +17,7 @@ from tests.builders.predictions import (
     predicted,
     predictions,
 )
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.what_if.predictions import Predictions, Replay, Withheld
 from workbench.core.what_if.scenario import Scenario
 from workbench.viz import outlets

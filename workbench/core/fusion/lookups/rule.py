@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from workbench.core.fusion.lookups.dense_gradients import dense_gradients_of
-from workbench.core.fusion.lookups.dense_lookups import find_dense_lookups
-from workbench.core.fusion.lookups.edit import KIND, LookupEdit
-from workbench.core.fusion.lookups.gradients import LookupGradient, with_gradients
+from workbench.core.fusion.lookups.edit.idle_reads import in_variable
+from workbench.core.fusion.lookups.edit.lookup_edit import KIND, LookupEdit
+from workbench.core.fusion.lookups.find.dense_gradients import dense_gradients_of
+from workbench.core.fusion.lookups.find.dense_lookups import find_dense_lookups
+from workbench.core.fusion.lookups.find.gradients import LookupGradient, with_gradients
+from workbench.core.fusion.lookups.find.placed import placed
+from workbench.core.fusion.lookups.find.shared_tables import with_whole_updates
+from workbench.core.fusion.lookups.find.stock_lookups import find_lookups
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.lost_waits import lost_waits, variables_of
-from workbench.core.fusion.lookups.placed import placed
-from workbench.core.fusion.lookups.reads import in_variable
-from workbench.core.fusion.lookups.shared_tables import with_whole_updates
-from workbench.core.fusion.lookups.stock_lookups import find_lookups
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.placement import Placement
 from workbench.core.fusion.rule import (

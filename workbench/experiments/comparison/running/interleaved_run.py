@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.running.open_sessions import (
     FEWEST_TRACED_STEPS,

@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import no_lookup

@@ -13,7 +13,7 @@ from typing import Any
 
 import cloudpickle
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import (
     AnyProgram,

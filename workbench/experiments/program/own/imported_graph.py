@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.program.program import DEFAULT_GRAPH_SEED, Built
 

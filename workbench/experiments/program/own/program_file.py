@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Literal
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.program.origin import Origin

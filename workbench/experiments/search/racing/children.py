@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import WorkbenchError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.worker.memory_use import resident_bytes

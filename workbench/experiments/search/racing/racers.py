@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError, RunError
 from workbench.experiments.measurement.blocks import run_block

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.search.contenders import Contender

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import DataError
@@ -18,7 +18,7 @@ from workbench.experiments.session.saved.options import (
     optimizations_from_json,
     optimizations_to_json,
 )
-from workbench.saved_values import read_file, value_of
+from workbench.files.saved_values import read_file, value_of
 
 
 def learned_to_json(learned: LearnedGraphs) -> dict[str, Any]:

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import DataError, OptionError
 from workbench.experiments.program.settings_json import optimizations_from
-from workbench.saved_values import shown, value_of
+from workbench.files.saved_values import shown, value_of
 
 _STAGES = {"stage": StageOptions, "smart_stage": SmartStageOptions}
 # Of a stage's options, what may hold classes in place of integer codes.

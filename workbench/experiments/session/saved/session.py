@@ -16,8 +16,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from workbench.atomic_file import make_directory, replacing, writing
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import DataError, OptionError
 from workbench.experiments.comparison.comparison_file import FileError
 from workbench.experiments.comparison.results import Comparison, load_comparison
@@ -34,7 +33,8 @@ from workbench.experiments.session.saved.options import (
     optimizations_from_json,
     optimizations_to_json,
 )
-from workbench.saved_values import json_of, read_file, shown, value_of
+from workbench.files.atomic_file import make_directory, replacing, writing
+from workbench.files.saved_values import json_of, read_file, shown, value_of
 
 _FORMAT_VERSION = 1
 # Nothing else is ever read or removed in a session's directory.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.program.program import DEFAULT_GRAPH_SEED, Built, Program
 

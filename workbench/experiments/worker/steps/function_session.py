@@ -20,7 +20,8 @@ from workbench.core.executor.policy import executor
 from workbench.core.function.plan import plan_function
 from workbench.core.function.rewrite import split
 from workbench.core.function.run import FunctionRun, FunctionRunner, FunctionRunners, build_runner
-from workbench.core.options import ExecutorPolicy, Optimizations
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import ExecutorPolicy
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import RunError

@@ -13,7 +13,7 @@ from workbench.core.function.stage import takes_components
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.plan import plan_fusion
 from workbench.core.fusion.verify.verification import Verification
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError, RunError
 from workbench.experiments.program.function_program import FunctionProgram, arguments_of_make
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.core.capture.cpu_time import StepClock
 from workbench.core.graph.workbench_ops import WORKBENCH_OPS
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import RunError

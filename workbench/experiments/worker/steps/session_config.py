@@ -5,12 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from workbench.core.options import (
-    ExecutorPolicy,
-    Optimizations,
-    SmartStageOptions,
-    ThreadPoolOptions,
-)
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import ExecutorPolicy, SmartStageOptions, ThreadPoolOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.experiments.program.program import Built

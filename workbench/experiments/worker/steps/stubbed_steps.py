@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.core.graph.graph_view import GraphView
 from workbench.core.graph.op_types import STAGE_TAKE
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.core.what_if.faster import KINDS
 from workbench.core.what_if.stub import ONE_BATCH, Stub, stub_of
 from workbench.errors import RunError, UnsupportedError

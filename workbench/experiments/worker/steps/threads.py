@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.errors import RunError
 
 

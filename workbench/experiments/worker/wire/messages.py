@@ -15,7 +15,8 @@ from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.analysis.embedding_lens.tables import EmbeddingTable
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
-from workbench.core.options import Optimizations, SmartStageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.experiments.program.own.program_file import FoundProgram

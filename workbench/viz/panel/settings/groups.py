@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from workbench.core.options import Optimizations, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 from workbench.experiments.program.function_program import (
     AnyProgram,
     FunctionProgram,

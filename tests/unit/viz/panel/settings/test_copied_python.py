@@ -10,7 +10,7 @@ from hypothesis import given
 
 import workbench as wb
 from tests.builders.panel_settings import settings
-from workbench.core.options import Optimizations
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.program.as_code import compare_code, options_code
 from workbench.experiments.program.origin import Origin
 from workbench.experiments.program.program import Program

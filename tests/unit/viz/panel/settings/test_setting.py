@@ -9,7 +9,8 @@ from hypothesis import given
 
 from tests.builders.javascript import evaluate
 from tests.builders.panel_settings import settings
-from workbench.core.options import Optimizations, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError
 from workbench.viz.panel.settings.names import inside_sentence, name_of
 from workbench.viz.panel.settings.setting import PanelSetting, setting_of

@@ -16,8 +16,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from workbench.core.fusion.lookups.find.safe_lookups import GivenIds, compares, retained
 from workbench.core.fusion.lookups.lookup import gathers_rows
-from workbench.core.fusion.lookups.safe_lookups import GivenIds, compares, retained
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.rule import RefusedError
 from workbench.core.graph.op_types import FLOAT32

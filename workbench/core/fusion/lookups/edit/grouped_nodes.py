@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorflow.core.framework import node_def_pb2
 
-from workbench.core.fusion.lookups.gradients import LookupGradient
+from workbench.core.fusion.lookups.find.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.update import TableUpdate
 from workbench.core.fusion.node_defs import new_node, set_attribute

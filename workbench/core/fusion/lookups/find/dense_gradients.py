@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.core.fusion.lookups.gradients import LookupGradient
+from workbench.core.fusion.lookups.find.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.any_update import update_of
 from workbench.core.fusion.lookups.table_updates.keras import values_of

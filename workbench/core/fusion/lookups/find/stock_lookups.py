@@ -19,6 +19,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from workbench.core.fusion.lookups.find.safe_lookups import safe_ids
+from workbench.core.fusion.lookups.find.shortened_rows import shortened_rows
 from workbench.core.fusion.lookups.lookup import (
     COMBINERS,
     NO_ROWS,
@@ -27,8 +29,6 @@ from workbench.core.fusion.lookups.lookup import (
     gathers_rows,
     require_plain,
 )
-from workbench.core.fusion.lookups.safe_lookups import safe_ids
-from workbench.core.fusion.lookups.shortened_rows import shortened_rows
 from workbench.core.fusion.lookups.weighted.lookups import (
     WeightedSum,
     weighted_ids,

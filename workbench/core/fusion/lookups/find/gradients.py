@@ -15,11 +15,11 @@ import dataclasses
 import re
 from typing import Any
 
-from workbench.core.fusion.lookups.lookup import StockLookup
-from workbench.core.fusion.lookups.shortened_rows import (
+from workbench.core.fusion.lookups.find.shortened_rows import (
     ShortenedRows,
     is_gradient_of,
 )
+from workbench.core.fusion.lookups.lookup import StockLookup
 from workbench.core.fusion.lookups.table_updates.any_update import update_of
 from workbench.core.fusion.lookups.table_updates.update import (
     TableUpdate,

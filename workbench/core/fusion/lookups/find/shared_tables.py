@@ -10,9 +10,9 @@ import collections
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.core.fusion.lookups.gradients import LookupGradient
+from workbench.core.fusion.lookups.find.gradients import LookupGradient
+from workbench.core.fusion.lookups.find.placed import without_update
 from workbench.core.fusion.lookups.lookup import StockLookup
-from workbench.core.fusion.lookups.placed import without_update
 from workbench.core.fusion.pattern.definition import Definition
 
 _WithGradients = tuple[StockLookup, list[LookupGradient]]

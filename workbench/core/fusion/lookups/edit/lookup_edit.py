@@ -10,15 +10,15 @@ import numpy as np
 import tensorflow as tf
 
 from workbench.core.fusion import node_defs
-from workbench.core.fusion.lookups import grouped_nodes
-from workbench.core.fusion.lookups.constants import Constants
-from workbench.core.fusion.lookups.gradients import LookupGradient
-from workbench.core.fusion.lookups.joined import joined_nodes, together
-from workbench.core.fusion.lookups.joined_gradients import Cut, cuts, whole_nodes
+from workbench.core.fusion.lookups.edit import grouped_nodes
+from workbench.core.fusion.lookups.edit.constants import Constants
+from workbench.core.fusion.lookups.edit.idle_reads import idle_reads
+from workbench.core.fusion.lookups.edit.joined import joined_nodes, together
+from workbench.core.fusion.lookups.edit.joined_gradients import Cut, cuts, whole_nodes
+from workbench.core.fusion.lookups.edit.max_norm_nodes import max_norm_nodes
+from workbench.core.fusion.lookups.edit.reads_before import reads_before
+from workbench.core.fusion.lookups.find.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import StockLookup, WeightGradient
-from workbench.core.fusion.lookups.max_norm_nodes import max_norm_nodes
-from workbench.core.fusion.lookups.reads import idle_reads
-from workbench.core.fusion.lookups.reads_before import reads_before
 from workbench.core.fusion.lookups.table_updates.update import (
     TableUpdate,
     stock_update,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.errors import DataError, first_line
-from workbench.saved_values import require_room
+from workbench.files.saved_values import require_room
 
 # What pandas takes for a text, at least, and Arrow for where it begins.
 _OF_A_TEXT = 24

@@ -25,17 +25,14 @@ def reads_before(
     """
     read_by = {lookup.result: _reads(lookup) for lookup in lookups}
     order = Order(inputs_of(graph.nodes), [*read_by, *read_by.values(), *names])
-    found = {
-        name: [
-            result
-            for result, read in read_by.items()
-            if order.is_before(read, name)
-            and not order.is_before(result, name)
-            and not order.is_before(name, result)
-        ]
-        for name in names
-    }
-    return {name: results for name, results in found.items() if results}
+
+    def waits_within(name: str, result: str) -> bool:
+        return order.is_before(read_by[result], name) and not (
+            order.is_before(result, name) or order.is_before(name, result)
+        )
+
+    waiting = ((name, [each for each in read_by if waits_within(name, each)]) for name in names)
+    return {name: results for name, results in waiting if results}
 
 
 def _reads(lookup: StockLookup) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from workbench.core.fusion.lookups.gradients import LookupGradient
+from workbench.core.fusion.lookups.find.gradients import LookupGradient
 from workbench.core.fusion.lookups.lookup import NO_ROWS, StockLookup
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.placement import Placement

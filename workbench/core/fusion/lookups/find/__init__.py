@@ -1,0 +1,1 @@
+"""Stock lookups, their gradients and their tables, found in a finished graph."""

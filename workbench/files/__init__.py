@@ -1,0 +1,1 @@
+"""What is written and read: whole files or none, and values in them."""
