@@ -65,72 +65,58 @@ struct StockAdagradRule : UpdateRule {
   static constexpr int64_t kStockPacket = 8;
 };
 
-constexpr RuleKind kKinds[] = {
-    {"gradient_descent", 0, false, 1, false}, {"adagrad", 1, false, 2, false},
-    {"row_wise_adagrad", 1, true, 2, false},  {"adam", 2, false, 8, false},
-    {"ftrl", 2, false, 5, false},             {"decaying_adam", 2, false, 6, true},
-    {"adagrad_of_squares", 1, false, 2, false}, {"keras_adam", 2, false, 4, true},
-    {"keras_adam_of_squares", 2, false, 4, true},
-};
-
-std::unique_ptr<UpdateRule> MadeRule(const std::string& name, const std::vector<float>& numbers) {
+// A rule whose members are the numbers, in this order.
+template <typename Rule, auto... kMembers>
+std::unique_ptr<UpdateRule> Make(const std::vector<float>& numbers) {
+  auto rule = std::make_unique<Rule>();
   auto next = numbers.begin();
-  if (name == "gradient_descent") {
-    auto rule = std::make_unique<GradientDescentRule>();
-    rule->learning_rate = *next;
-    return rule;
-  }
-  if (name == "adagrad" && numbers[1] == 0) {
-    auto rule = std::make_unique<StockAdagradRule>();
-    rule->learning_rate = *next;
-    return rule;
-  }
-  if (name == "adagrad") {
-    auto rule = std::make_unique<AdagradRule>();
-    for (float* each : {&rule->learning_rate, &rule->epsilon}) *each = *next++;
-    return rule;
-  }
-  if (name == "row_wise_adagrad") {
-    auto rule = std::make_unique<RowWiseAdagradRule>();
-    for (float* each : {&rule->learning_rate, &rule->epsilon}) *each = *next++;
-    return rule;
-  }
-  if (name == "adam") {
-    auto rule = std::make_unique<AdamRule>();
-    for (float* each : {&rule->beta1_power, &rule->beta2_power, &rule->learning_rate, &rule->beta1,
-                        &rule->beta2, &rule->epsilon, &rule->share1, &rule->share2}) {
-      *each = *next++;
-    }
-    return rule;
-  }
-  if (name == "decaying_adam") {
-    auto rule = std::make_unique<DecayingAdamRule>();
-    for (float* each : {&rule->rate, &rule->beta1, &rule->beta2, &rule->epsilon, &rule->share1,
-                        &rule->share2}) {
-      *each = *next++;
-    }
-    return rule;
-  }
-  if (name == "adagrad_of_squares") {
-    auto rule = std::make_unique<AdagradOfSquaresRule>();
-    for (float* each : {&rule->learning_rate, &rule->epsilon}) *each = *next++;
-    return rule;
-  }
-  if (name == "keras_adam" || name == "keras_adam_of_squares") {
-    auto rule = std::make_unique<KerasAdamRule>();
-    rule->of_squares = name == "keras_adam_of_squares";
-    for (float* each : {&rule->rate, &rule->share1, &rule->share2, &rule->epsilon}) {
-      *each = *next++;
-    }
-    return rule;
-  }
-  auto rule = std::make_unique<FtrlRule>();
-  for (float* each : {&rule->learning_rate, &rule->l1, &rule->l2, &rule->l2_shrinkage,
-                      &rule->learning_rate_power}) {
-    *each = *next++;
-  }
+  ((rule.get()->*kMembers = *next++), ...);
   return rule;
 }
+
+// Stock's has no epsilon.
+std::unique_ptr<UpdateRule> MakeAdagrad(const std::vector<float>& numbers) {
+  if (numbers[1] == 0) {
+    return Make<StockAdagradRule, &StockAdagradRule::learning_rate>(numbers);
+  }
+  return Make<AdagradRule, &AdagradRule::learning_rate, &AdagradRule::epsilon>(numbers);
+}
+
+template <bool kOfSquares>
+std::unique_ptr<UpdateRule> MakeKerasAdam(const std::vector<float>& numbers) {
+  using Rule = KerasAdamRule;
+  auto rule = Make<Rule, &Rule::rate, &Rule::share1, &Rule::share2, &Rule::epsilon>(numbers);
+  static_cast<Rule&>(*rule).of_squares = kOfSquares;
+  return rule;
+}
+
+// Shorter names for the table below.
+using Descent = GradientDescentRule;
+using RowWise = RowWiseAdagradRule;
+using OfSquares = AdagradOfSquaresRule;
+using Adam = AdamRule;
+using Decaying = DecayingAdamRule;
+using Ftrl = FtrlRule;
+
+constexpr RuleKind kKinds[] = {
+    {"gradient_descent", 0, false, 1, false, Make<Descent, &Descent::learning_rate>},
+    {"adagrad", 1, false, 2, false, MakeAdagrad},
+    {"row_wise_adagrad", 1, true, 2, false,
+     Make<RowWise, &RowWise::learning_rate, &RowWise::epsilon>},
+    {"adam", 2, false, 8, false,
+     Make<Adam, &Adam::beta1_power, &Adam::beta2_power, &Adam::learning_rate, &Adam::beta1,
+          &Adam::beta2, &Adam::epsilon, &Adam::share1, &Adam::share2>},
+    {"ftrl", 2, false, 5, false,
+     Make<Ftrl, &Ftrl::learning_rate, &Ftrl::l1, &Ftrl::l2, &Ftrl::l2_shrinkage,
+          &Ftrl::learning_rate_power>},
+    {"decaying_adam", 2, false, 6, true,
+     Make<Decaying, &Decaying::rate, &Decaying::beta1, &Decaying::beta2, &Decaying::epsilon,
+          &Decaying::share1, &Decaying::share2>},
+    {"adagrad_of_squares", 1, false, 2, false,
+     Make<OfSquares, &OfSquares::learning_rate, &OfSquares::epsilon>},
+    {"keras_adam", 2, false, 4, true, MakeKerasAdam<false>},
+    {"keras_adam_of_squares", 2, false, 4, true, MakeKerasAdam<true>},
+};
 
 const char* TensorName(int i) { return i == 0 ? "the table" : "a slot of the table"; }
 
@@ -191,7 +177,7 @@ absl::Status ReadScalars(OpKernelContext* c, std::vector<float>* numbers) {
 absl::Status ReadRule(OpKernelContext* c, const RuleKind& kind, std::unique_ptr<UpdateRule>* rule) {
   std::vector<float> numbers;
   TF_RETURN_IF_ERROR(ReadScalars(c, &numbers));
-  *rule = MadeRule(kind.name, numbers);
+  *rule = kind.make(numbers);
   return absl::OkStatus();
 }
 

@@ -24,6 +24,7 @@ struct RuleKind {
   bool slots_by_row;  // one number for each row, not for each value
   int scalars;        // of the members of its struct, in their order
   bool all_rows;      // an AllRowsRule
+  std::unique_ptr<UpdateRule> (*make)(const std::vector<float>& numbers);  // as many as scalars
 };
 
 // The attribute `rule`, and whether as many slots (of `tables`) and scalars are given.

@@ -20,7 +20,6 @@ class Ticket;
 struct ProducersHeld {
   struct Call {
     std::shared_ptr<Ticket> ticket;
-    int64_t timeout_millis;
     std::function<void(const Outcome&)> done;
   };
 

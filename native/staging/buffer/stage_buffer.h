@@ -194,21 +194,18 @@ class StageBuffer : public std::enable_shared_from_this<StageBuffer<Record>> {
     int64_t thread;
     Record record;
     int64_t start_ns;
-    int64_t timeout_millis;
     bool reserve;
     Done done;  // Empty once the put has timed out: the record is parked.
   };
   struct WaitingFlush {
     TicketPtr ticket;
     int64_t thread;
-    int64_t timeout_millis;
     Done done;
   };
   struct WaitingTake {
     TicketPtr ticket;
     int64_t step;
     int64_t start_ns;
-    int64_t start_timeout_millis;
     bool ahead;
     TakeDone done;
   };

@@ -59,7 +59,7 @@ void StageBuffer<Record>::Put(const TicketPtr& ticket, int64_t token, int64_t th
   if (refused.ok() && closed_) refused = PutAfterClose(stage_);
   if (!refused.ok()) {
     if (keeps) {
-      queued_puts_.push_back({ticket, thread, std::move(record), WallNanos(), 0, reserve, nullptr});
+      queued_puts_.push_back({ticket, thread, std::move(record), WallNanos(), reserve, nullptr});
       if (!EndedLocked()) AdmitQueuedLocked(&after);
     } else {
       after.dropped.push_back(std::move(record));
@@ -75,7 +75,7 @@ void StageBuffer<Record>::Put(const TicketPtr& ticket, int64_t token, int64_t th
   }
   SetDeadlineLocked(ticket, timeout_millis);
   queued_puts_.push_back(
-      {ticket, thread, std::move(record), WallNanos(), timeout_millis, reserve, std::move(done)});
+      {ticket, thread, std::move(record), WallNanos(), reserve, std::move(done)});
   EndHoldsLocked(&after);
 }
 
@@ -90,7 +90,7 @@ void StageBuffer<Record>::Flush(const TicketPtr& ticket, int64_t token, int64_t 
     return;
   }
   SetDeadlineLocked(ticket, timeout_millis);
-  waiting_flushes_.push_back({ticket, thread, timeout_millis, std::move(done)});
+  waiting_flushes_.push_back({ticket, thread, std::move(done)});
   EndHoldsLocked(&after);
 }
 
@@ -174,7 +174,7 @@ void StageBuffer<Record>::Take(const TicketPtr& ticket, int64_t step,
   } else {
     if (!started_) SetDeadlineLocked(ticket, start_timeout_millis);
     waiting_takes_.push_back(
-        {ticket, step, WallNanos(), start_timeout_millis, ahead, std::move(done)});
+        {ticket, step, WallNanos(), ahead, std::move(done)});
     AdmitQueuedLocked(&after);  // A reserving put may wait although the buffer is empty.
     if (waiting_takes_.empty()) return;
     if (held_.HasState(step)) ReleaseLocked(step, &after);
@@ -191,9 +191,8 @@ void StageBuffer<Record>::CancelCall(const TicketPtr& ticket) {
   std::lock_guard<std::mutex> lock(mu_);
   ticket->cancelled = true;
   const size_t of_producers = WaitingProducersLocked();
-  RemoveLocked(ticket, &after, [this](const char* call, int64_t) {
-    return StepCancelled(stage_, call);
-  });
+  RemoveLocked(ticket, &after,
+               [this](const char* call) { return StepCancelled(stage_, call); });
   if (WaitingProducersLocked() < of_producers) {
     // Their session is dead: nobody will come to rest any more.
     rest_.producers = 0;

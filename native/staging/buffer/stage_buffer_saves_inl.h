@@ -25,7 +25,7 @@ void StageBuffer<Record>::Hold(const TicketPtr& ticket, int64_t step, int64_t ti
     return;
   }
   SetDeadlineLocked(ticket, timeout_millis);
-  held_.waiting.push_back({ticket, timeout_millis, std::move(done)});
+  held_.waiting.push_back({ticket, std::move(done)});
   EndHoldsLocked(&after);
 }
 
@@ -90,7 +90,7 @@ void StageBuffer<Record>::EndPutLocked(const TicketPtr& ticket, Done done, After
     after->Call(std::move(done), Outcome());
     return;
   }
-  held_.puts.push_back({ticket, 0, std::move(done)});
+  held_.puts.push_back({ticket, std::move(done)});
   EndHoldsLocked(after);
 }
 

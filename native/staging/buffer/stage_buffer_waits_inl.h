@@ -230,6 +230,7 @@ void StageBuffer<Record>::SetDeadlineLocked(const TicketPtr& ticket, int64_t tim
   if (deadlines_ == nullptr) deadlines_ = DeadlineThread::Acquire();
   constexpr int64_t kYear = int64_t{365} * 24 * 3600 * 1000;  // Far from the clock's overflow.
   const std::chrono::milliseconds wait(std::clamp<int64_t>(timeout_millis, 0, kYear));
+  ticket->timeout_millis = timeout_millis;
   ticket->deadline = deadlines_->Schedule(
       DeadlineThread::Clock::now() + wait, [weak = this->weak_from_this(), ticket] {
         if (auto self = weak.lock()) self->OnDeadline(ticket);
@@ -252,72 +253,49 @@ void StageBuffer<Record>::OnDeadline(const TicketPtr& ticket) {
   ticket->deadline = DeadlineThread::kNone;
   for (QueuedPut& entry : queued_puts_) {
     if (entry.ticket != ticket) continue;
-    after.Call(std::move(entry.done), PutTimedOut(stage_, capacity_, entry.timeout_millis));
+    after.Call(std::move(entry.done), PutTimedOut(stage_, capacity_, ticket->timeout_millis));
     entry.done = nullptr;
     return;
   }
-  RemoveLocked(ticket, &after, [this](const char* call, int64_t timeout_millis) {
-    if (std::string(call) == "take") return NeverStarted(stage_, timeout_millis);
+  RemoveLocked(ticket, &after, [&](const char* call) {
+    if (std::string(call) == "take") return NeverStarted(stage_, ticket->timeout_millis);
     // The step that initializes the input goes on: the producers may be those of a dead client.
     if (std::string(call) == "restart") return Outcome();
-    if (std::string(call) == "hold") return HoldTimedOut(stage_, timeout_millis);
-    return FlushTimedOut(stage_, capacity_, timeout_millis);
+    if (std::string(call) == "hold") return HoldTimedOut(stage_, ticket->timeout_millis);
+    return FlushTimedOut(stage_, capacity_, ticket->timeout_millis);
   });
 }
 
 template <typename Record>
 template <typename End>
 void StageBuffer<Record>::RemoveLocked(const TicketPtr& ticket, After* after, const End& end) {
-  const auto is_it = [&](const auto& waiting) { return waiting.ticket == ticket; };
-  auto entry = std::find_if(queued_puts_.begin(), queued_puts_.end(), is_it);
-  if (entry != queued_puts_.end()) {
+  const auto find_in = [&](auto& waiting) {
+    return std::find_if(waiting.begin(), waiting.end(),
+                        [&](const auto& each) { return each.ticket == ticket; });
+  };
+  // Whether the call waits in a list; then it ends.
+  const auto ends_in = [&](auto& waiting, const char* call) {
+    const auto it = find_in(waiting);
+    if (it == waiting.end()) return false;
+    ClearDeadlineLocked(*ticket);
+    after->Call(std::move(it->done), end(call));
+    waiting.erase(it);
+    return true;
+  };
+  if (const auto entry = find_in(queued_puts_); entry != queued_puts_.end()) {
     if (!entry->done) return;
-    ClearDeadlineLocked(*ticket);
-    after->Call(std::move(entry->done), end("put", entry->timeout_millis));
-    after->dropped.push_back(std::move(entry->record));
     const int64_t thread = entry->thread;
-    queued_puts_.erase(entry);
+    after->dropped.push_back(std::move(entry->record));
+    ends_in(queued_puts_, "put");
     EndFlushesLocked(thread, after);
-    return;
-  }
-  auto flush = std::find_if(waiting_flushes_.begin(), waiting_flushes_.end(), is_it);
-  if (flush != waiting_flushes_.end()) {
-    ClearDeadlineLocked(*ticket);
-    after->Call(std::move(flush->done), end("flush", flush->timeout_millis));
-    waiting_flushes_.erase(flush);
-    return;
-  }
-  auto resting = std::find_if(rest_.resting.begin(), rest_.resting.end(), is_it);
-  if (resting != rest_.resting.end()) {
-    after->Call(std::move(resting->done), end("rest", 0));
-    rest_.resting.erase(resting);
-    return;
-  }
-  for (auto* calls : {&held_.puts, &held_.waiting}) {
-    const auto held = std::find_if(calls->begin(), calls->end(), is_it);
-    if (held == calls->end()) continue;
-    ClearDeadlineLocked(*ticket);
-    after->Call(std::move(held->done), end(calls == &held_.puts ? "put" : "hold", held->timeout_millis));
-    calls->erase(held);
-    return;
-  }
-  auto restarting = std::find_if(rest_.restarting.begin(), rest_.restarting.end(), is_it);
-  if (restarting != rest_.restarting.end()) {
-    ClearDeadlineLocked(*ticket);
-    after->Call(std::move(restarting->done), end("restart", 0));
-    rest_.restarting.erase(restarting);
+  } else if (ends_in(rest_.restarting, "restart")) {
     rest_.cut_short = true;
     if (rest_.restarting.empty()) EndTakesLocked(RestartCutShort(stage_), after);
-    return;
+  } else if (!ends_in(waiting_flushes_, "flush") && !ends_in(rest_.resting, "rest") &&
+             !ends_in(held_.puts, "put") && !ends_in(held_.waiting, "hold") &&
+             !ends_in(waiting_takes_, "take")) {
+    runs_.Remove(ticket, end, after);
   }
-  auto taking = std::find_if(waiting_takes_.begin(), waiting_takes_.end(), is_it);
-  if (taking != waiting_takes_.end()) {
-    ClearDeadlineLocked(*ticket);
-    after->Call(std::move(taking->done), end("take", taking->start_timeout_millis));
-    waiting_takes_.erase(taking);
-    return;
-  }
-  runs_.Remove(ticket, [&](const char* call) { return end(call, 0); }, after);
 }
 
 }  // namespace workbench

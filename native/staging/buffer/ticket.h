@@ -1,6 +1,8 @@
 #ifndef WORKBENCH_STAGING_BUFFER_TICKET_H_
 #define WORKBENCH_STAGING_BUFFER_TICKET_H_
 
+#include <cstdint>
+
 #include "staging/buffer/deadline.h"
 
 namespace workbench {
@@ -13,6 +15,7 @@ class Ticket {
   // Guarded by the buffer's lock. Set before the call comes in, it cancels the call at once.
   bool cancelled = false;
   DeadlineThread::Id deadline = DeadlineThread::kNone;
+  int64_t timeout_millis = 0;  // After which the deadline is.
 };
 
 }  // namespace workbench

@@ -50,6 +50,8 @@ _END = (
 )
 _TO_THE_END = 1_000_000_000
 _FEWEST_THREADS_TO_MIX = 2
+# Each keeps a core busy while its graph is built.
+_AT_ONCE = 2
 # Steps whose time says how many more fit.
 _FIRST_STEPS = 10
 
@@ -82,21 +84,22 @@ def compare_losses(
     _close(reopened, "single")
     stale = [max(variants[0].stale_lookups, variant.stale_lookups) for variant in variants]
     toggles = [variant.other_training(variants[0]) for variant in variants]
-    roundings = [opened.gpus or _sums_otherwise(variant, variants[0]) for variant in variants]
+    rounds = [opened.gpus or _sums_otherwise(variant, variants[0]) for variant in variants]
     checks = [
         other_losses(variants[i].label, losses[0], losses[i], stale[i], toggles[i])
         if stale[i] or toggles[i]
-        else (equal_losses if roundings[i] else bit_equal_losses)(
+        else (equal_losses if rounds[i] else bit_equal_losses)(
             variants[i].label, losses[0], losses[i]
         )
         for i in range(1, len(variants))
     ]
     rounded: list[np.ndarray] = []
-    for rounding in ROUNDINGS:
-        # More of them allow no less, so what has passed needs none of the rest.
-        if not any(map(_is_apart, checks)):
-            break
-        rounded.append(_rounded_losses(variants[0], workers[0], len(losses[0]), rounding))
+    pairs = zip(variants, workers, strict=True)
+    alike = [worker for variant, worker in pairs if _runs_as(variant, variants[0])]
+    # More of them allow no less, so what has passed needs none of the rest.
+    while len(rounded) < len(ROUNDINGS) and any(map(_is_apart, checks)):
+        roundings = ROUNDINGS[len(rounded) :][: min(len(alike), _AT_ONCE)]
+        rounded += _rounded_losses(variants[0], alike, len(losses[0]), roundings)
         checks = [
             equal_losses(check.label, losses[0], curve, rounded) if _is_apart(check) else check
             for check, curve in zip(checks, losses[1:], strict=True)
@@ -129,13 +132,36 @@ def _is_apart(check: Equivalence) -> bool:
     return check.kind == "equal losses" and not check.passed
 
 
-def _rounded_losses(baseline: Variant, worker: Worker, steps: int, rounding: int) -> np.ndarray:
-    """Losses of the baseline's first steps where its weights begin some roundings away."""
-    _open(worker, "rounded", "build", baseline.with_threads(1), rounding=rounding)
-    worker.receive()
-    losses = worker.call(RunSteps(session="rounded", steps=steps, fetch="loss")).values
-    _close([worker], "rounded")
-    return losses
+def _runs_as(variant: Variant, baseline: Variant) -> bool:
+    """Whether a variant's process can run the baseline: what is set for all of it is the same."""
+    on, off = variant.optimizations, baseline.optimizations
+    return (on.chosen, on.inter_op_threads, on.intra_op_threads) == (
+        off.chosen,
+        off.inter_op_threads,
+        off.intra_op_threads,
+    )
+
+
+def _rounded_losses(
+    baseline: Variant, workers: Sequence[Worker], steps: int, roundings: Sequence[int]
+) -> list[np.ndarray]:
+    """Losses of the baseline's first steps where its weights begin so many roundings away.
+
+    Args:
+      baseline: what is run.
+      workers: at least as many as there are roundings; each of these is run in one, all at once.
+      steps: how many.
+      roundings: how far away the weights begin, in numbers of their type.
+    """
+    used = workers[: len(roundings)]
+    for worker, rounding in zip(used, roundings, strict=True):
+        _open(worker, "rounded", "build", baseline.with_threads(1), rounding=rounding)
+    for worker in used:
+        worker.receive()
+    counts = [steps] * len(used)
+    ran = _run_all(used, ["rounded"] * len(used), counts, "loss")
+    _close(used, "rounded")
+    return [each.values for each in ran]
 
 
 def _begins_apart(check: Equivalence, losses: np.ndarray, baseline: np.ndarray) -> bool:
@@ -151,7 +177,7 @@ def _is_same(loss: float, other: float) -> bool:
 
 def _advice(baseline: Variant, worker: Worker, losses: np.ndarray) -> str:
     """What to do where a variant begins otherwise, by whether the baseline repeats itself."""
-    again = _rounded_losses(baseline, worker, 1, 0)
+    (again,) = _rounded_losses(baseline, [worker], 1, [0])
     return _OTHERWISE if len(again) and _is_same(again[0], losses[0]) else _SEEDS
 
 

@@ -227,23 +227,26 @@ def traced_variants(
     if program.build_input and program.build_compute:
         for part in (INPUT, COMPUTE):
             workers[0].call(Close(session=part))
-    for variant, worker in zip(variants, workers, strict=True):
-        again = variant.optimizations.executor is None and not step_stats
-        if again:
-            worker.call(
-                Open(
-                    session="traced",
-                    optimizations=variant.optimizations,
-                    plan=variant.plan.to_json() if variant.plan else None,
-                    recorded=True,
-                )
-            )
-            worker.call(RunBlock(session="traced", steps=WARM_UP_STEPS))
-        traces[variant.label] = traced(
-            worker, "traced" if again else "main", steps, step_stats=step_stats
-        )
-        if again:
-            worker.call(Close(session="traced"))
+    pairs = list(zip(variants, workers, strict=True))
+    again = [
+        (variant, worker)
+        for variant, worker in pairs
+        if variant.optimizations.executor is None and not step_stats
+    ]
+    # All at once: what is built is not measured.
+    for variant, worker in again:
+        plan = variant.plan.to_json() if variant.plan else None
+        on = variant.optimizations
+        worker.send(Open(session="traced", optimizations=on, plan=plan, recorded=True))
+    for _, worker in again:
+        worker.receive()
+    for variant, worker in pairs:
+        session = "traced" if (variant, worker) in again else "main"
+        if session == "traced":
+            worker.call(RunBlock(session=session, steps=WARM_UP_STEPS))
+        traces[variant.label] = traced(worker, session, steps, step_stats=step_stats)
+        if session == "traced":
+            worker.call(Close(session=session))
     return traces
 
 

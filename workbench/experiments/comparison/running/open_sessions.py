@@ -70,22 +70,26 @@ def open_sessions(
     for variant in variants:
         require_possible(program, variant.optimizations)
     pairs = list(zip(variants, workers, strict=True))
-    unplanned = [(v, worker) for v, worker in pairs if not v.optimizations.smart_stage]
+    unplanned = [(v, worker, None) for v, worker in pairs if not v.optimizations.smart_stage]
     smart = [(v, worker) for v, worker in pairs if v.optimizations.smart_stage]
+    # In the process of the first variant that is planned on it, whose environment it has.
+    samplers = {_unstaged(v.optimizations): worker for v, worker in reversed(smart)}
+    # A function's plan needs none.
+    sampled = bool(sample_steps and not isinstance(program, FunctionProgram))
     progress.phase("Building the graphs")
-    opened = _opened(program, unplanned, None, recorded)
+    for unstaged, worker in samplers.items() if sampled else ():
+        worker.send(_sample_of(unstaged))
+    opened = _opened(program, unplanned, recorded)
+    for worker in samplers.values() if sampled else ():
+        worker.receive()
     if smart:
-        for unstaged in dict.fromkeys(_unstaged(v.optimizations) for v, _ in smart):
-            same = [(v, w) for v, w in smart if _unstaged(v.optimizations) == unstaged]
-            sample = None
-            # A function's plan needs none.
-            if sample_steps and not isinstance(program, FunctionProgram):
-                progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
-                # In the process whose environment is the variant's.
-                worker = same[0][1] if unstaged.switched else workers[0]
-                sample = sample_trace(worker, unstaged, sample_steps, sample_s)
-            progress.phase("Planning the smart stage")
-            opened |= _opened(program, same, sample, recorded)
+        samples: dict[Optimizations, Trace] = {}
+        for unstaged, worker in samplers.items() if sampled else ():
+            progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
+            samples[unstaged] = _traced_sample(worker, sample_steps, sample_s)
+        progress.phase("Planning the smart stage")
+        planned_on = [(v, w, samples.get(_unstaged(v.optimizations))) for v, w in smart]
+        opened |= _opened(program, planned_on, recorded)
     planned = [
         _with_plan(variant, worker) if variant.optimizations.smart_stage else variant
         for variant, worker in pairs
@@ -100,11 +104,11 @@ def _unstaged(wish: Optimizations) -> Optimizations:
 
 def _opened(
     program: AnyProgram,
-    pairs: Sequence[tuple[Variant, Worker]],
-    sample: Trace | None,
+    sampled: Sequence[tuple[Variant, Worker, Trace | None]],
     recorded: bool,
 ) -> dict[str, Opened]:
-    for variant, worker in pairs:
+    """Opens the session "main" of variants, each with the trace that its plan is made on."""
+    for variant, worker, sample in sampled:
         worker.send(
             Open(
                 session="main",
@@ -113,8 +117,8 @@ def _opened(
                 recorded=recorded,
             )
         )
-    opened = {variant.label: worker.receive() for variant, worker in pairs}
-    for variant, _ in pairs:
+    opened = {variant.label: worker.receive() for variant, worker, _ in sampled}
+    for variant, _, _ in sampled:
         _require_effect(program, variant.optimizations, opened[variant.label])
     return opened
 
@@ -146,7 +150,16 @@ def sample_trace(worker: Worker, setting: Optimizations, steps: int, seconds: fl
       steps: most steps to trace, fewer where the time is short.
       seconds: for warming up and tracing.
     """
-    worker.call(Open(session="sample", optimizations=setting, recorded=True))
+    worker.call(_sample_of(setting))
+    return _traced_sample(worker, steps, seconds)
+
+
+def _sample_of(setting: Optimizations) -> Open:
+    return Open(session="sample", optimizations=setting, recorded=True)
+
+
+def _traced_sample(worker: Worker, steps: int, seconds: float) -> Trace:
+    """The trace of a session that `_sample_of` has opened; it is closed then."""
     step_s = warm_step_s(worker.call(RunSteps(session="sample", steps=_FIRST_STEPS)))
     warm_up = steps_within(seconds / 3, step_s, least=0, most=WARM_UP_STEPS - _FIRST_STEPS)
     worker.call(RunSteps(session="sample", steps=warm_up))
