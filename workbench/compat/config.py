@@ -20,6 +20,7 @@ from workbench.compat.executor_policy import (
     set_executor_type,
 )
 from workbench.compat.smart_stage import SmartStageField, wishes, with_smart_stage
+from workbench.compat.streams import Streams, add_streams
 from workbench.core.options import SmartStageOptions, ThreadPoolOptions
 from workbench.core.session.running.thread_pool import add_stage_pools
 from workbench.errors import OptionError, UnsupportedError
@@ -36,25 +37,21 @@ _REFUSED: dict[str, frozenset[str]] = {
             "do_op_fusion",
             "embedding_layer_device_placement_optimization",
             "micro_batch_num",
-            "stage_multi_stream",
             "stage_subgraph_on_cpu",
         }
     ),
-    "ConfigProto.graph_options.rewrite_options": frozenset(
-        {"multi_stream_opts", "use_multi_stream"}
-    ),
 }
-# What to do instead, by the last part of the field's name.
-_STREAMS = (
-    "give the GPU a logical device for each stream, "
-    "config.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[...]), and "
-    "stage_subgraph_stream_id names one"
-)
-_INSTEAD = dict.fromkeys(("stage_multi_stream", "use_multi_stream", "multi_stream_num"), _STREAMS)
-_SMART_STAGE = frozenset(
-    f"ConfigProto.graph_options.optimizer_options.{name}"
-    for name in ("do_smart_stage", "do_smart_stage_gpu", "smart_stage_options")
-)
+# DeepRec's fields that hold a message, which is copied into.
+_MESSAGES = ("smart_stage_options", "multi_stream_opts")
+_OURS = {
+    **{
+        f"ConfigProto.graph_options.optimizer_options.{name}": "smart_stage"
+        for name in ("do_smart_stage", "do_smart_stage_gpu", "smart_stage_options")
+    },
+    "ConfigProto.graph_options.optimizer_options.stage_multi_stream": "streams",
+    "ConfigProto.graph_options.rewrite_options.use_multi_stream": "streams",
+    "ConfigProto.graph_options.rewrite_options.multi_stream_opts": "streams",
+}
 # Stock messages on the way to DeepRec's fields, which must be handed out wrapped.
 _WRAPPED = frozenset(
     {
@@ -93,13 +90,21 @@ class _SmartStage:
         self.smart_stage_options = SmartStageField()
 
 
+class _Ours:
+    """The values of DeepRec's fields that a stock ConfigProto lacks."""
+
+    def __init__(self) -> None:
+        self.smart_stage = _SmartStage()
+        self.streams = Streams()
+
+
 class _Message:
     """A stock message, with DeepRec's fields of the same message beside it."""
 
-    def __init__(self, message: Any, path: str, smart_stage: _SmartStage) -> None:
+    def __init__(self, message: Any, path: str, ours: _Ours) -> None:
         object.__setattr__(self, "_message", message)
         object.__setattr__(self, "_path", path)
-        object.__setattr__(self, "_smart_stage", smart_stage)
+        object.__setattr__(self, "_ours", ours)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -107,24 +112,26 @@ class _Message:
         path = f"{self._path}.{name}"
         if name in _REFUSED.get(self._path, ()):
             return _Refused(path)
-        if path in _SMART_STAGE:
-            return getattr(self._smart_stage, name)
+        if path in _OURS:
+            return getattr(getattr(self._ours, _OURS[path]), name)
         value = getattr(self._message, name)
-        return _Message(value, path, self._smart_stage) if path in _WRAPPED else value
+        return _Message(value, path, self._ours) if path in _WRAPPED else value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if f"{self._path}.{name}" in _SMART_STAGE:
-            self._set_smart_stage(name, value)
+        path = f"{self._path}.{name}"
+        if path in _OURS:
+            self._set_ours(getattr(self._ours, _OURS[path]), name, value)
         elif name not in _REFUSED.get(self._path, ()):
             setattr(self._message, name, value)
         elif value:
-            _refuse(f"{self._path}.{name}", value)
+            _refuse(path, value)
 
-    def _set_smart_stage(self, name: str, value: Any) -> None:
-        if name == "smart_stage_options":
-            self._smart_stage.smart_stage_options.CopyFrom(value)
+    def _set_ours(self, fields: Any, name: str, value: Any) -> None:
+        if name in _MESSAGES:
+            getattr(fields, name).CopyFrom(value)
         elif isinstance(value, (bool, int)):
-            setattr(self._smart_stage, name, bool(value))
+            # RewriterConfig.OFF is 2.
+            setattr(fields, name, value if name == "use_multi_stream" else bool(value))
         else:
             raise TypeError(f"{self._path}.{name} is {value!r}; expected a bool")
 
@@ -192,7 +199,7 @@ class ConfigProto(_Message):
     """
 
     def __init__(self, **fields: Any) -> None:
-        super().__init__(_StockConfig(), "ConfigProto", _SmartStage())
+        super().__init__(_StockConfig(), "ConfigProto", _Ours())
         object.__setattr__(self, "session_stage_subgraph_thread_pool", _Pools())
         object.__setattr__(self, "_executor_policy", None)
         stock = {}
@@ -232,12 +239,12 @@ class ConfigProto(_Message):
         if isinstance(other, ConfigProto):
             self._message.CopyFrom(other._message)
             pools = copy.deepcopy(other.session_stage_subgraph_thread_pool._pools)
-            vars(self._smart_stage).update(copy.deepcopy(vars(other._smart_stage)))
+            vars(self._ours).update(copy.deepcopy(vars(other._ours)))
             policy = vars(other)["_executor_policy"]
         else:
             self._message.CopyFrom(other)
             pools, policy = [], None
-            vars(self._smart_stage).update(vars(_SmartStage()))
+            vars(self._ours).update(vars(_Ours()))
         object.__setattr__(self, "_executor_policy", policy)
         self.session_stage_subgraph_thread_pool._pools[:] = pools
 
@@ -251,7 +258,8 @@ class ConfigProto(_Message):
 
         Raises:
           OptionError: executor_policy and the stock field executor_type differ, or an environment
-            variable of DeepRec's executors has a value that it cannot have.
+            variable of DeepRec's executors has a value that it cannot have, or
+            the GPU's memory cannot be split into streams.
           PlanError: SmartStage is on, and the graph has several inputs.
         """
         config = _StockConfig()
@@ -260,11 +268,12 @@ class ConfigProto(_Message):
         pools = [pool.options() for pool in self.session_stage_subgraph_thread_pool]
         if not target:
             add_stage_pools(config, pools)
+            add_streams(config, self._ours.streams)
         return with_smart_stage(config, self.smart_stage(), graph)
 
     def smart_stage(self) -> SmartStageOptions | None:
         """The wished smart stage, None where it is off."""
-        stage = self._smart_stage
+        stage = self._ours.smart_stage
         return wishes(stage.do_smart_stage, stage.do_smart_stage_gpu, stage.smart_stage_options)
 
 
@@ -292,8 +301,7 @@ def wished_config(config: Any) -> Any:
 
 
 def _refuse(path: str, value: Any) -> None:
-    instead = _INSTEAD.get(path.rpartition(".")[2])
     raise UnsupportedError(
         f"{path} = {value!r}: DeepRec has this field, but nothing implements it here yet; "
-        + (f"remove the line; {instead}" if instead else "remove the line to run without it")
+        "remove the line to run without it"
     )

@@ -68,9 +68,7 @@ def test_fields_that_nothing_implements_are_refused_by_name(tmp_path):
                 print(str(error).split(":")[0])
         attempt(lambda: config.graph_options.optimizer_options, "do_op_fusion", True)
         attempt(lambda: config.graph_options.optimizer_options, "do_op_fusion", False)
-        attempt(lambda: config.graph_options.optimizer_options, "stage_multi_stream", True)
-        attempt(lambda: config.graph_options.rewrite_options.multi_stream_opts,
-                "multi_stream_num", 2)
+        attempt(lambda: config.graph_options.optimizer_options, "micro_batch_num", 2)
         attempt(lambda: config.graph_options.optimizer_options, "opt_level", -1)
         print(config.to_stock().graph_options.optimizer_options.opt_level)
         """,
@@ -80,32 +78,10 @@ def test_fields_that_nothing_implements_are_refused_by_name(tmp_path):
     assert lines == [
         f"{options}.optimizer_options.do_op_fusion = True",
         "passed do_op_fusion",
-        f"{options}.optimizer_options.stage_multi_stream = True",
-        f"{options}.rewrite_options.multi_stream_opts.multi_stream_num = 2",
+        f"{options}.optimizer_options.micro_batch_num = 2",
         "passed opt_level",
         "-1",
     ]
-
-
-def test_fields_of_streams_are_refused_with_what_to_do_instead(tmp_path):
-    lines = printed(
-        """
-        options = tf.ConfigProto().graph_options
-        for message, name in (
-            (options.optimizer_options, "stage_multi_stream"),
-            (options.rewrite_options, "use_multi_stream"),
-            (options.rewrite_options.multi_stream_opts, "multi_stream_num"),
-        ):
-            try:
-                setattr(message, name, 2)
-            except NotImplementedError as error:
-                print(str(error).partition("here yet; ")[2])
-        """,
-        tmp_path,
-    )
-    assert len(lines) == 3 and len(set(lines)) == 1
-    assert lines[0].startswith("remove the line; give the GPU a logical device for each stream")
-    assert "config.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[...])" in lines[0]
 
 
 def test_unknown_fields_fail_as_in_tensorflow(tmp_path):

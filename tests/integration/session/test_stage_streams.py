@@ -6,8 +6,10 @@ import threading
 
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 import workbench as wb
+from workbench.compat.config import ConfigProto
 from workbench.core import smart_stage
 from workbench.core.staging import buffer
 
@@ -15,11 +17,22 @@ v1 = tf.compat.v1
 STREAM = wb.StageOptions(stage_subgraph_stream_id=1)
 
 
-def config_of(cpus: int):
+def config_of(cpus: int, *, by_deeprecs_switches: bool = False):
     config = v1.ConfigProto(device_count={"CPU": cpus})
+    if by_deeprecs_switches:
+        config = switched(config, cpus).to_stock()
     # It would give nodes other names.
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return config
+
+
+def switched(config, streams: int) -> ConfigProto:
+    asking = ConfigProto()
+    asking.CopyFrom(config)
+    asking.graph_options.rewrite_options.use_multi_stream = RewriterConfig.ON
+    asking.graph_options.rewrite_options.multi_stream_opts.multi_stream_num = streams
+    asking.graph_options.optimizer_options.stage_multi_stream = True
+    return asking
 
 
 def numbers():
@@ -67,12 +80,17 @@ def placed(session, run, step) -> tuple[dict[str, str], dict[str, str]]:
     return taken, devices_of(ahead)
 
 
-def test_the_staged_side_runs_on_the_device_of_its_stream_and_the_step_takes_on_its_own():
+@pytest.mark.parametrize("by_switches", [False, True], ids=["stock", "DeepRec's switches"])
+def test_the_staged_side_runs_on_the_device_of_its_stream_and_the_step_takes_on_its_own(
+    by_switches: bool, caplog: pytest.LogCaptureFixture
+):
     weight = v1.get_variable("weight", [], initializer=v1.ones_initializer())
     scaled = tf.multiply(numbers(), 2.0, name="scaled")
     back = wb.staged(scaled, STREAM, name="input")
     step = tf.multiply(back, weight, name="step")
-    with initialized(config_of(2)) as session, wb.prefetching(session) as runs:
+    config = config_of(2, by_deeprecs_switches=by_switches)
+    assert not caplog.records
+    with initialized(config) as session, wb.prefetching(session) as runs:
         assert [session.run(step) for _ in range(5)] == [0, 2, 4, 6, 8]
         taken, ahead = placed(session, runs[0], step)
     assert taken["input/take"] == taken["step"] == "CPU:0"
