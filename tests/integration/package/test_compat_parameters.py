@@ -72,7 +72,7 @@ CALLED: Mapping[str, Callable[..., Any]] = {
     },
 }
 OWN_FIELDS = [
-    *config._SMART_STAGE,
+    *config._OURS,
     *(f"{path}.{name}" for path, names in config._REFUSED.items() for name in names),
     "ConfigProto.session_stage_subgraph_thread_pool",
     "ConfigProto.executor_policy",
