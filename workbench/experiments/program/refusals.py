@@ -26,7 +26,7 @@ def require_no_choices(optimizations: Optimizations, what: str) -> None:
 
     Args:
       optimizations: the setting.
-      what: knows no others, such as "a session".
+      what: knows no others, such as "a search".
 
     Raises:
       OptionError: another toggle is among them.
