@@ -143,6 +143,11 @@ class Session:
         return self._facts.name
 
     @property
+    def program_is_function(self) -> bool:
+        """Whether the program is a FunctionProgram, which cannot have every choice."""
+        return self._facts.is_function
+
+    @property
     def runs(self) -> tuple[Run, ...]:
         """All runs, the oldest first."""
         return self._runs

@@ -80,7 +80,7 @@ def test_what_are_no_toggles(toggles: Any, words: str) -> None:
 
 def test_what_excludes_each_other_is_refused(calls: list[dict[str, Any]]) -> None:
     session = Session(PROGRAM)
-    with pytest.raises(OptionError, match="caller thread on and inter_op_threads exclude each"):
+    with pytest.raises(OptionError, match="caller thread on and inter-op threads exclude"):
         session.run(on(wb.toggles.CALLER_THREAD.at("on"), inter_op_threads=2))
     with pytest.raises(OptionError, match="cannot have XLA clusters: XLA compiles a tf.function"):
         Session(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import StageOptions
+from workbench.core.toggles.toggle import Toggle
 from workbench.experiments.program.function_program import (
     AnyProgram,
     FunctionProgram,
     own_batch_size,
 )
 from workbench.experiments.session.session import Session
+from workbench.viz.panel.settings.group import Flag, Group, Number, Option
 from workbench.viz.panel.settings.setting import (
     AUTO,
     CHOICES,
@@ -22,6 +24,7 @@ from workbench.viz.panel.settings.setting import (
     V1,
     V2,
 )
+from workbench.viz.panel.settings.toggle_groups import toggle_groups
 
 _WORDS = {
     "off": "Off",
@@ -47,68 +50,12 @@ _NOT_MOVED = "Moved: move ops across the line in the Boundary tab first."
 _NO_BATCH = "The program does not say how its batches can have another size."
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Option:
-    """One value of a choice; `refused` says why it cannot be had, "" where it can."""
-
-    value: str
-    label: str
-    refused: str = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Number:
-    """A number that is stepped; 0 is shown as `auto`.
-
-    `stages` are those that it counts for, empty for all; `warns` is said where it is above 0.
-    """
-
-    key: str
-    label: str = ""
-    auto: str = "auto"
-    most: int = 64
-    step: int = 1
-    title: str = ""
-    warns: str = ""
-    stages: tuple[str, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Flag:
-    """A box to tick; `refused` says why it cannot be had, "" where it can."""
-
-    key: str
-    label: str
-    title: str
-    refused: str = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Group:
-    """One block of the column of toggles.
-
-    Attributes:
-      key: of its choice, or of its only number.
-      title, help: its name and one sentence.
-      options: of a choice; empty for a number.
-      numbers: below the choice, or the group's own.
-      needs_stage: its numbers count only where a stage is on.
-      flag: below the numbers, or None.
-      refused: why its number cannot be set, "" where it can.
-    """
-
-    key: str
-    title: str
-    help: str
-    options: tuple[Option, ...] = ()
-    numbers: tuple[Number, ...] = ()
-    needs_stage: bool = False
-    flag: Flag | None = None
-    refused: str = ""
-
-
 def groups_of(
-    program: AnyProgram | None, unfit: dict[str, str] | None = None, *, cut: str = ""
+    program: AnyProgram | None,
+    unfit: dict[str, str] | None = None,
+    *,
+    cut: str = "",
+    toggles: Sequence[Toggle] = (),
 ) -> tuple[Group, ...]:
     """The toggles of a program.
 
@@ -117,11 +64,13 @@ def groups_of(
       unfit: options that its graph has no use for, such as "own", with the reason; what is known
         before anything ran is among them in any case.
       cut: where the boundary was moved to, as of `PanelSetting`; "" where it was not.
+      toggles: those of the program's author.
     """
     refused = dict(unfit or {})
     if not cut:
         refused.setdefault(MOVED, _NOT_MOVED)
-    if isinstance(program, FunctionProgram):
+    is_function = isinstance(program, FunctionProgram)
+    if is_function:
         refused[OWN] = _FUNCTION_STAGE
     return (
         _stage_group(program, refused),
@@ -144,14 +93,17 @@ def groups_of(
             title="Inter-op threads",
             help="Threads that run ops. More than cores share them.",
             numbers=(Number(key="inter_op_threads", most=256),),
+            more=True,
         ),
         Group(
             key="intra_op_threads",
             title="Intra-op threads",
             help="Threads inside one op, such as a matmul.",
             numbers=(Number(key="intra_op_threads", most=256),),
+            more=True,
         ),
         _batch_group(own_batch_size(program) if program is not None else None),
+        *toggle_groups(toggles, is_function=is_function),
     )
 
 
@@ -193,6 +145,7 @@ def _batch_group(rows: int | None) -> Group:
         help="Rows of a step. Ratios then are of samples a second." if rows else _NO_BATCH,
         numbers=(number,),
         refused="" if rows else _NO_BATCH,
+        more=True,
     )
 
 

@@ -25,8 +25,20 @@ _EXECUTORS = {INLINE: "inline executor", COST_MODEL: "cost model executor"}
 ALL_OFF = "All off"
 
 
-def name_of(setting: PanelSetting) -> str:
-    """The name of a setting: "SmartStage, 2 threads + fused V1"; "All off" without any."""
+def name_of(setting: PanelSetting, *, inside: bool = False) -> str:
+    """The name of a setting: "SmartStage, 2 threads + fused V1"; "All off" without any.
+
+    Args:
+      setting: where the toggles stand.
+      inside: as it stands inside a sentence: "all off".
+    """
+    text = " + ".join(_parts(setting)) or ALL_OFF.lower()
+    # Names such as oneDNN keep their letters.
+    large = not inside and text.split(" ", 1)[0].rstrip(",").islower()
+    return text[:1].upper() + text[1:] if large else text
+
+
+def _parts(setting: PanelSetting) -> list[str]:
     parts = []
     if setting.stage != OFF:
         stage = f"{_STAGES[setting.stage]} {_moved_to(setting)}".rstrip()
@@ -41,13 +53,7 @@ def name_of(setting: PanelSetting) -> str:
         (f"batch {setting.batch_size}", setting.batch_size),
     )
     parts += [words for words, given in numbers if given]
-    text = " + ".join(parts)
-    return text[:1].upper() + text[1:] if text else ALL_OFF
-
-
-def inside_sentence(name: str) -> str:
-    """The name as it stands inside a sentence: a proper name keeps its capital."""
-    return name if name.startswith("SmartStage") else name[:1].lower() + name[1:]
+    return [*parts, *(choice.label for choice in setting.chosen)]
 
 
 def _moved_to(setting: PanelSetting) -> str:
