@@ -13,11 +13,18 @@ SECTIONS = {WORKBENCH: "Workbench", TENSORFLOW: "TensorFlow", OWN_SECTION: "Your
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Option:
-    """One value of a choice; `refused` says why it cannot be had, "" where it can."""
+    """One value of a choice.
+
+    Attributes:
+      value, label: as the setting has it, and on screen.
+      refused: why it cannot be had, "" where it can.
+      warns: what is said where it is chosen.
+    """
 
     value: str
     label: str
     refused: str = ""
+    warns: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +70,6 @@ class Group:
       more: whether it stands in the section's fold.
       toggle: name of a toggle with choices; "" for one of Workbench's own.
       listed: its options are too long to stand side by side.
-      warns: what is said where it is switched.
     """
 
     key: str
@@ -78,4 +84,3 @@ class Group:
     more: bool = False
     toggle: str = ""
     listed: bool = False
-    warns: str = ""

@@ -45,7 +45,6 @@ def _section(toggles: Iterable[Toggle], section: str, *, is_function: bool) -> I
             section=section,
             more=place >= _AT_ONCE[section],
             listed=letters > _WIDTH,
-            warns=_ANOTHER if toggle.training == Training.ANOTHER else "",
         )
 
 
@@ -58,7 +57,16 @@ def _options(toggle: Toggle, *, is_function: bool) -> Iterable[Option]:
     for choice, label in labels.items():
         why = reasons.get(choice, "")
         alike = ", ".join(labels[each] for each, reason in reasons.items() if reason == why)
-        yield Option(value=text_of(choice), label=label, refused=f"{alike}: {why}." if why else "")
+        yield Option(
+            value=text_of(choice),
+            label=label,
+            refused=f"{alike}: {why}." if why else "",
+            warns=_ANOTHER if _trains_otherwise(toggle, choice) else "",
+        )
+
+
+def _trains_otherwise(toggle: Toggle, choice: Any) -> bool:
+    return toggle.training == Training.ANOTHER and not toggle.at(choice).is_usual
 
 
 def _help(toggle: Toggle) -> str:

@@ -92,7 +92,7 @@ function groupElement(group, number, host, signal) {
   }
   // what the setting now excludes, and what a switched toggle means
   made.why = element("p", { class: "wbp-help", id: `${name}-excluded`, hidden: "" });
-  made.warns = element("p", { class: "wbp-help", hidden: "" }, group.warns);
+  made.warns = element("p", { class: "wbp-help", hidden: "" });
   made.chips = element("div", { class: "wbp-chips" });
   root.append(made.why, made.warns, made.chips);
   return made;
@@ -124,7 +124,9 @@ function updateGroup(made, host, said) {
   if (made.choice) updateOptions(made, host, excluded);
   made.why.textContent = [...new Set(Object.values(excluded))].join(" ");
   made.why.hidden = !made.why.textContent;
-  made.warns.hidden = !group.warns || !isSwitched(group, host.get);
+  const chosen = group.options.find(({ value }) => value === valueOfGroup(group, host.get));
+  made.warns.textContent = (chosen && chosen.warns) || "";
+  made.warns.hidden = !made.warns.textContent;
   const idle = group.needs_stage && host.get("stage") === "off";
   for (const { row, value, number, warns, buttons } of made.numbers) {
     const now = host.get(number.key);

@@ -126,7 +126,8 @@ class TestChoices:
         assert {each.section for each in own} == {OWN_SECTION}
         assert [each.title for each in own] == ["Embedding dim", "JIT", "TF_X"]
         assert [option.label for option in own[1].options] == ["false", "true"]
-        assert "both loss curves" in own[0].warns and not own[1].warns
+        assert ["both loss curves" in option.warns for option in own[0].options] == [False, True]
+        assert not [option.warns for option in own[1].options if option.warns]
         assert "process of its own" in own[2].help
 
     def test_what_a_function_cannot_have_is_refused_with_the_reason(self):
