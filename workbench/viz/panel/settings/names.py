@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from workbench.core.options import SmartStageOptions
-from workbench.number_words import steps_stale
-from workbench.viz.panel.settings.setting import (
-    AUTO,
-    COST_MODEL,
-    GROUPED,
-    INLINE,
-    MOVED,
-    OFF,
-    OWN,
-    SMART,
-    V1,
-    V2,
-    PanelSetting,
-    cut_names,
+from workbench.core.toggles.built_in import (
+    BATCH_SIZE,
+    EXECUTOR,
+    FUSION,
+    INTER_OP_THREADS,
+    INTRA_OP_THREADS,
+    STAGE,
 )
+from workbench.number_words import steps_stale
+from workbench.viz.panel.settings.setting import NORMAL, OFF, PanelSetting, cut_names
 
-_STAGES = {OWN: "my stage", SMART: "SmartStage", MOVED: "moved boundary"}
-_FUSIONS = {V1: "fused V1", V2: "fused V2", GROUPED: "fused grouped", AUTO: "auto fused"}
-_EXECUTORS = {INLINE: "inline executor", COST_MODEL: "cost model executor"}
 ALL_OFF = "All off"
 
 
@@ -41,16 +33,16 @@ def name_of(setting: PanelSetting, *, inside: bool = False) -> str:
 def _parts(setting: PanelSetting) -> list[str]:
     parts = []
     if setting.stage != OFF:
-        stage = f"{_STAGES[setting.stage]} {_moved_to(setting)}".rstrip()
+        stage = f"{STAGE.name(setting.stage)} {_moved_to(setting)}".rstrip()
         parts.append(", ".join([stage, *_of_stage(setting)]))
     if setting.fusion != OFF:
-        parts.append(_FUSIONS[setting.fusion])
-    if setting.executor in _EXECUTORS:
-        parts.append(_EXECUTORS[setting.executor])
+        parts.append(FUSION.name(setting.fusion))
+    if setting.executor != NORMAL:
+        parts.append(EXECUTOR.name(setting.executor))
     numbers = (
-        (f"{setting.inter_op_threads} inter-op", setting.inter_op_threads),
-        (f"{setting.intra_op_threads} intra-op", setting.intra_op_threads),
-        (f"batch {setting.batch_size}", setting.batch_size),
+        (f"{setting.inter_op_threads} {INTER_OP_THREADS.short}", setting.inter_op_threads),
+        (f"{setting.intra_op_threads} {INTRA_OP_THREADS.short}", setting.intra_op_threads),
+        (f"{BATCH_SIZE.short} {setting.batch_size}", setting.batch_size),
     )
     parts += [words for words, given in numbers if given]
     return [*parts, *(choice.label for choice in setting.chosen)]

@@ -8,17 +8,14 @@ from typing import Any
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.built_in import EXECUTOR, FUSION, STAGE, WITH_POSITIONS
 from workbench.core.toggles.toggle import Choice
 from workbench.errors import OptionError
 
-OFF, OWN, SMART, MOVED = "off", "own", "smart", "moved"
-V1, V2, GROUPED, AUTO = "v1", "v2", "grouped", "auto"
-NORMAL, INLINE, COST_MODEL = "normal", "inline", "cost_model"
-CHOICES = {
-    "stage": (OFF, OWN, SMART, MOVED),
-    "fusion": (OFF, V1, V2, GROUPED, AUTO),
-    "executor": (NORMAL, INLINE, COST_MODEL),
-}
+OFF, OWN, SMART, MOVED = STAGE.values
+_, V1, V2, GROUPED, AUTO = FUSION.values
+NORMAL = EXECUTOR.values[0]
+CHOICES = {toggle.key: toggle.values for toggle in WITH_POSITIONS}
 NOT_MOVED = (
     "stage is 'moved' and no boundary was moved; move ops across the line of the Boundary tab, or "
     "set panel.optimizations to wb.Optimizations(smart_stage=wb.SmartStageOptions(exclude=(…,)))"
