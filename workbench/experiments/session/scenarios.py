@@ -34,7 +34,7 @@ def scenario_beside(
     """
     others = other_choices(optimizations, baseline)
     if others:
-        names = " and ".join(each.label for each in others)
+        names = " + ".join(each.label for each in others)
         return _withheld(optimizations, f"what {names} gives is measured, and no model predicts it")
     if optimizations.intra_op_threads != baseline.intra_op_threads:
         return _withheld(optimizations, _INTRA_OP)
