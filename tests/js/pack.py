@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import itertools
 import json
 import sys
@@ -15,6 +14,8 @@ from tests.builders.plans import towers
 from tests.builders.timelines import TRACE
 from tests.builders.traces import staged_trace, unstaged_trace
 from workbench.core.planning.planner import plan_stages
+from workbench.core.toggles.stock import XLA
+from workbench.core.toggles.toggle import Toggle
 from workbench.core.trace.trace import Trace
 from workbench.viz.boundary.view import boundary_view
 from workbench.viz.panel.settings.setting import CHOICES, MOVED, PanelSetting
@@ -44,7 +45,7 @@ def _views() -> dict[str, Any]:
             "by hand": _timeline(TRACE),
         },
         "boundaries": [boundary_view(each).to_json() for each in (found, ahead)],
-        "settings": [[dataclasses.asdict(each), each.key] for each in _settings()],
+        "settings": [[each.state(), each.key] for each in _settings()],
         "durations": [[ns, format.duration(ns)] for ns in _DURATIONS],
         "integers": [[count, format.integer(count)] for count in _INTEGERS],
     }
@@ -62,6 +63,12 @@ def _settings() -> Iterator[PanelSetting]:
     for stage, stale in itertools.product(CHOICES["stage"], (0, 2)):
         yield PanelSetting(stage=stage, stale_lookups=stale, cut="-b" if stage == MOVED else "")
     yield PanelSetting(fusion="v2", executor="inline", inter_op_threads=4, batch_size=512)
+    # Names and texts in which a key must keep everything apart.
+    words = Toggle("words", ["plain", 'a "b" | ü, \\ 数'])
+    yield PanelSetting(chosen=(XLA.at("clusters"), words.at(words.choices[1])))
+    yield PanelSetting(
+        chosen=(Toggle("jit", [False, True]).at(True), Toggle("a", [1, 2.5]).at(2.5))
+    )
 
 
 def _timeline(trace: Trace) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import { views } from "./models.js";
 const NO_KERNEL = "The kernel is not connected. Views still work.";
 const OFF = {
   stage: "off", capacity: 0, threads: 0, thread_pool: false, stale_lookups: 0, fusion: "off", executor: "normal",
-  inter_op_threads: 0, intra_op_threads: 0, batch_size: 0, cut: "",
+  inter_op_threads: 0, intra_op_threads: 0, batch_size: 0, cut: "", chosen: {},
 };
 const KEY = settingKey(OFF);
 const AGAINST = ["throughput", "two_runs"];

@@ -41,7 +41,7 @@ def write_panel_page(
       shown: number of the run whose tabs the page holds.
       program: whose toggles it has; None means the session's.
     """
-    groups = groups_of(program or session.program)
+    groups = groups_of(program or session.program, toggles=session.toggles)
     contents = Contents(session)
     run, base = (session.runs[n - 1] for n in (shown, 1))
     setting = setting_of(run.optimizations)

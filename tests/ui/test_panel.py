@@ -113,6 +113,7 @@ def test_a_toggle_changes_prediction_and_code_at_once(panel: Any) -> None:
 
 
 def test_a_setting_that_is_not_stored_says_so(panel: Any) -> None:
+    panel.locator("[data-section=workbench] summary").click()
     panel.get_by_role("button", name="Intra-op threads: more").click()
     assert "This setting is not stored in the page." in summary(panel)
     assert panel.get_by_role("button", name="Copy as Python").is_disabled()
@@ -128,7 +129,7 @@ def test_only_a_stage_that_is_found_can_have_stale_lookups(panel: Any) -> None:
         assert more.is_enabled() == can
         assert "exact" in box.inner_text()
         assert ("wbp-no-use" in box.get_attribute("class")) != can
-    words = panel.get_by_text("this is another training")
+    words = panel.locator("[data-group=stage]").get_by_text("this is another training")
     assert words.is_hidden()
     more.click()
     assert "exact" not in box.inner_text()
@@ -155,7 +156,9 @@ def test_what_a_program_refuses_is_disabled_and_says_why(
     panel = open_panel(watched.page, addresses["function"])
     own = panel.locator("[data-group=stage] input[value=own]")
     assert own.is_disabled()
-    stage, *_, batch = groups_of(FUNCTION)
+    panel.locator("[data-section=workbench] summary").click()
+    by_key = {group.key: group for group in groups_of(FUNCTION)}
+    stage, batch = by_key["stage"], by_key["batch_size"]
     reasons = [option.refused for option in stage.options if option.refused]
     # Nor was a boundary moved yet.
     assert [reason.split(":")[0] for reason in reasons] == ["Mine", "Moved"]
@@ -265,7 +268,7 @@ def test_toggles_fold_into_a_line_where_the_panel_is_narrow(
     edit = panel.get_by_role("button", name="Edit toggles")
     edit.click()
     assert column.is_visible()
-    tops = {one.bounding_box()["x"] for one in column.locator(".wbp-group").all()}
+    tops = {one.bounding_box()["x"] for one in column.locator(".wbp-group:visible").all()}
     assert len(tops) == 3
     choose(panel, "executor", "Inline")
     assert "Inline executor" in panel.locator(".wbp-brief").inner_text()

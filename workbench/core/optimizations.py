@@ -12,6 +12,14 @@ from workbench.core.options import (
     StageOptions,
     require_at_least,
 )
+from workbench.core.toggles.built_in import (
+    BATCH_SIZE,
+    EXECUTOR,
+    FUSION,
+    INTER_OP_THREADS,
+    INTRA_OP_THREADS,
+    STAGE,
+)
 from workbench.core.toggles.toggle import Choice, Toggle
 from workbench.errors import OptionError
 from workbench.named_fields import named_fields
@@ -19,7 +27,7 @@ from workbench.number_words import counted
 
 # How embedding lookups may be fused: as they are built, and AUTO in the finished graph.
 AUTO = "auto"
-FUSIONS = ("v1", "v2", "grouped", AUTO)
+FUSIONS = FUSION.values[1:]
 
 
 @named_fields
@@ -117,21 +125,20 @@ class Optimizations:
         Args:
           in_full: with the capacities and threads of its stages, where they are not the default.
         """
-        fused = f"fused {self.fused_embeddings}".replace("v", "V")
-        fused = "auto fused" if self.fuses_graph else fused
-        executor = f"{self.executor} executor".replace("_", " ")
+        fused = FUSION.at(self.fused_embeddings).label if self.fused_embeddings else ""
+        executor = EXECUTOR.at(str(self.executor)).label if self.executor else ""
         own, smart = "", ""
         if in_full:
             own = _of_stage(self.stage, StageOptions())
             smart = _of_stage(self.smart_stage, SmartStageOptions())
         on = [
-            (f"stage{own}", self.stage),
+            (f"{STAGE.at('own').label}{own}", self.stage),
             (f"{_smart_name(self.smart_stage)}{smart}", self.smart_stage),
             (fused, self.fused_embeddings),
             (executor, self.executor),
-            (counted(self.inter_op_threads or 0, "inter-op thread"), self.inter_op_threads),
-            (counted(self.intra_op_threads or 0, "intra-op thread"), self.intra_op_threads),
-            (f"batch {self.batch_size}", self.batch_size),
+            (counted(self.inter_op_threads or 0, INTER_OP_THREADS.label), self.inter_op_threads),
+            (counted(self.intra_op_threads or 0, INTRA_OP_THREADS.label), self.intra_op_threads),
+            (f"{BATCH_SIZE.label} {self.batch_size}", self.batch_size),
         ]
         names = [name for name, options in on if options is not None]
         return " + ".join([*names, *(each.label for each in self.switched)]) or "off"
@@ -156,7 +163,7 @@ def _each_once(chosen: Iterable[Choice]) -> tuple[Choice, ...]:
 def _smart_name(options: SmartStageOptions | None) -> str:
     if options is None:
         return ""
-    name = "moved boundary" if options.moved_boundary else "smart stage"
+    name = STAGE.at("moved" if options.moved_boundary else "smart").label
     return f"{name}, {options.staleness}" if options.stale_lookups else name
 
 

@@ -191,3 +191,44 @@ def test_make_is_called_with_the_choice():
     (check,) = [each for each in found.checks_of("units 8") if each.losses]
     assert check.losses[0] == pytest.approx(2 * check.baseline_losses[0])
     assert found.trains_the_same("Grappler off")
+
+
+def build_dense(optimizations):
+    """Two products and no lookup; it reads its toggles by name, so each setting must have them."""
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    if os.environ["WORKBENCH_TEST"] != optimizations["WORKBENCH_TEST"]:
+        raise ValueError(f"the variable is {os.environ['WORKBENCH_TEST']}")
+    data = tf.data.Dataset.from_tensors(np.ones((8, 16), np.float32)).repeat()
+    batch = v1.data.make_one_shot_iterator(data).get_next()
+    ones = tf.ones_initializer()
+    first = v1.get_variable("w0", [16, optimizations["dim"]], initializer=ones, use_resource=True)
+    second = v1.get_variable("w1", [optimizations["dim"], 1], initializer=ones, use_resource=True)
+    loss = tf.reduce_mean(tf.square(batch @ first @ second - 1.0))
+    return wb.Built(train_op=v1.train.AdamOptimizer(0.01).minimize(loss), loss=loss)
+
+
+def test_a_session_runs_and_keeps_choices(tmp_path):
+    dim = wb.Toggle("dim", [16, 32])
+    variable = wb.toggles.EnvironmentToggle("WORKBENCH_TEST", ["a", "b"])
+    program = wb.Program(name="dense", build=build_dense)
+    session = wb.Session(program, toggles=[dim, variable], budget_s=1.0, trace_steps=3)
+    off = session.run(wb.Optimizations(chosen=(wb.toggles.GRAPPLER.at("off"),)), progress=False)
+    # Without it, the constants of the optimizer are folded before the first step.
+    nodes = [len(run.measured.trace.nodes) for run in session.runs]
+    assert [run.label for run in session.runs] == ["off", "Grappler off"] and nodes[1] > nodes[0]
+    assert off.checks and off.comparison.trains_the_same(off.variant)
+    wide = session.run(wb.Optimizations(chosen=(dim.at(32), variable.at("b"))), progress=False)
+    (check,) = [each for each in wide.checks if each.losses]
+    assert check.toggles == "dim 32 beside dim 16" and check.losses != check.baseline_losses
+    assert "WORKBENCH_TEST" not in os.environ
+    assert session.ratio(wide, off).ratio > 0
+    # The program's graphs were built with the usual choices, for which there are predictions.
+    assert session.predictions is not None
+    assert "no model predicts it" in session.predict(wide.optimizations).reason
+    smart = session.predict(wb.Optimizations(smart_stage=wb.SmartStageOptions()))
+    assert "could not be built" not in getattr(smart, "reason", "")
+    again = wb.load_session(session.save(tmp_path / "session"))
+    assert [run.label for run in again.runs] == [run.label for run in session.runs]
+    assert again.run_of(wide.optimizations).checks == wide.checks

@@ -166,8 +166,6 @@ class TestRefusals:
         words = "has grappler; measure it with wb.compare"
         with pytest.raises(OptionError, match=words):
             settings_of([setting], *OPTIONS, wb.Optimizations())
-        with pytest.raises(OptionError, match=words):
-            wb.Session(GRAPH, baseline=setting)
 
     def test_make_has_a_parameter_for_each_own_toggle(self):
         program = wb.FunctionProgram(name="mine", make=lambda dim=16: None)

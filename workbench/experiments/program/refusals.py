@@ -17,7 +17,9 @@ def refusal_of(optimizations: Optimizations, *, is_function: bool) -> str:
     for toggle, others in _EXCLUDED:
         for name, reason in others.items():
             if toggle in on and getattr(optimizations, name):
-                return f"{on[toggle].label} and {name} exclude each other: {reason}"
+                return (
+                    f"{on[toggle].label} and {_WORDS.get(name, name)} exclude each other: {reason}"
+                )
     return ""
 
 
@@ -26,7 +28,7 @@ def require_no_choices(optimizations: Optimizations, what: str) -> None:
 
     Args:
       optimizations: the setting.
-      what: knows no others, such as "a session".
+      what: knows no others, such as "a search".
 
     Raises:
       OptionError: another toggle is among them.
@@ -39,6 +41,13 @@ def require_no_choices(optimizations: Optimizations, what: str) -> None:
         )
 
 
+# What a field or property of Optimizations is called.
+_WORDS = {
+    "executor": "an executor",
+    "inter_op_threads": "inter-op threads",
+    "fuses_graph": "auto fused",
+    "built_fusion": "fused lookups",
+}
 _EXCLUDED = (
     (
         CALLER_THREAD,

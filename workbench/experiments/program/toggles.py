@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from workbench.core.optimizations import AUTO, Optimizations
-from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles import built_in as table
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Choice, Toggle
 from workbench.errors import OptionError
 
-STAGE, SMART_STAGE = "stage", "smart_stage"
-FUSED_V1, FUSED_V2, GROUPED, AUTO_FUSED = "fused_v1", "fused_v2", "grouped", "auto_fused"
-INLINE_EXECUTOR, COST_MODEL_EXECUTOR = "inline_executor", "cost_model_executor"
+STAGE, SMART_STAGE = table.STAGE.named
 # What fuses lookups, and as which version; the last fuses what else it finds.
-FUSED = {FUSED_V1: "v1", FUSED_V2: "v2", GROUPED: "grouped", AUTO_FUSED: AUTO}
-TOGGLES = (STAGE, SMART_STAGE, *FUSED, INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
+FUSED = table.FUSION.named
+FUSED_V1, FUSED_V2, GROUPED, AUTO_FUSED = FUSED
+EXECUTORS = table.EXECUTOR.named
+INLINE_EXECUTOR, COST_MODEL_EXECUTOR = EXECUTORS
+TOGGLES = tuple(name for toggle in table.WITH_POSITIONS for name in toggle.named)
 # What may be joined with a number, as "intra_op_threads=1".
-THREADS = ("inter_op_threads", "intra_op_threads")
+THREADS = (table.INTER_OP_THREADS.key, table.INTRA_OP_THREADS.key)
 # What may be joined with a choice, as "grappler=off".
 _STOCK = ", ".join(f"{each.name}={'|'.join(map(str, each.choices[1:]))}" for each in STOCK)
 JOINED = (
@@ -76,19 +78,15 @@ def optimizations_of(
         raise OptionError(f"toggle {toggle!r} names one optimization twice; name each once")
     if sum(name in FUSED for name in names) > 1:
         raise OptionError(f"toggle {toggle!r} fuses lookups in two ways; expected one")
-    if INLINE_EXECUTOR in names and COST_MODEL_EXECUTOR in names:
+    if sum(name in EXECUTORS for name in names) > 1:
         raise OptionError(
             f"toggle {toggle!r} has two executors; a session has one, so expected one of them"
         )
-    executors = {
-        INLINE_EXECUTOR: ExecutorPolicy.INLINE,
-        COST_MODEL_EXECUTOR: ExecutorPolicy.COST_MODEL,
-    }
     return Optimizations(
         stage=stage if STAGE in names else None,
         smart_stage=smart_stage if SMART_STAGE in names else None,
         fused_embeddings=next((FUSED[name] for name in names if name in FUSED), None),
-        executor=next((executors[name] for name in names if name in executors), None),
+        executor=next((EXECUTORS[name] for name in names if name in EXECUTORS), None),
         chosen=tuple(chosen),
         **threads,
     )

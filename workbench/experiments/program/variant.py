@@ -182,7 +182,7 @@ def variants_of(
             wished.append(toggle)
         else:
             wished.append(optimizations_of(toggle, stage, smart_stage, with_choices))
-    wishes = [_with_usual(wish, with_choices) for wish in [baseline or Optimizations(), *wished]]
+    wishes = [with_usual(wish, with_choices) for wish in [baseline or Optimizations(), *wished]]
     wishes = list(dict.fromkeys(wishes))
     labels = [wish.label() for wish in wishes]
     if len(set(labels)) < len(labels):
@@ -198,8 +198,8 @@ def variants_of(
     ]
 
 
-def _with_usual(wish: Optimizations, own: Sequence[Toggle]) -> Optimizations:
-    """A setting in which each of these toggles stands somewhere."""
+def with_usual(wish: Optimizations, own: Sequence[Toggle]) -> Optimizations:
+    """The setting, in which each of these toggles stands somewhere; else at its usual choice."""
     names = {each.toggle.name for each in wish.chosen}
     usual = (each.at(each.choices[0]) for each in own if each.name not in names)
     return dataclasses.replace(wish, chosen=(*wish.chosen, *usual))

@@ -7,6 +7,7 @@ import dataclasses
 from workbench.core.optimizations import Optimizations
 from workbench.core.what_if.predictions import Withheld
 from workbench.core.what_if.scenario import Scenario, scenario_of
+from workbench.experiments.session.own_toggles import other_choices
 
 _INTRA_OP = "what ops take with another number of intra-op threads is not known before it is run"
 _INTER_OP = (
@@ -31,6 +32,10 @@ def scenario_beside(
       optimizations: the setting.
       own_batch: rows of a batch where a setting does not say; None where that is not known.
     """
+    others = other_choices(optimizations, baseline)
+    if others:
+        names = " + ".join(each.label for each in others)
+        return _withheld(optimizations, f"what {names} gives is measured, and no model predicts it")
     if optimizations.intra_op_threads != baseline.intra_op_threads:
         return _withheld(optimizations, _INTRA_OP)
     inter_op = optimizations.inter_op_threads
@@ -53,12 +58,13 @@ def scenario_beside(
 
 
 def like_baseline(baseline: Optimizations, toggles: Optimizations) -> Optimizations:
-    """These toggles with the threads and the batch of the baseline."""
+    """These toggles with the threads, the batch and the choices of the baseline."""
     return dataclasses.replace(
         toggles,
         inter_op_threads=baseline.inter_op_threads,
         intra_op_threads=baseline.intra_op_threads,
         batch_size=baseline.batch_size,
+        chosen=baseline.chosen,
     )
 
 

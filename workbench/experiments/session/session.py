@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import require_at_least
+from workbench.core.toggles.toggle import Toggle
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.errors import OptionError
@@ -22,10 +24,15 @@ from workbench.experiments.program.function_program import (
     require_possible,
     require_program,
 )
-from workbench.experiments.program.refusals import require_no_choices
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.find_best import find_best
 from workbench.experiments.session.background import Job, Turn
+from workbench.experiments.session.own_toggles import (
+    completed,
+    own_choices,
+    own_toggles,
+    require_own,
+)
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.ratios import ratio_between
 from workbench.experiments.session.run import (
@@ -57,6 +64,7 @@ class Session:
         self,
         program: AnyProgram,
         *,
+        toggles: Sequence[Toggle] = (),
         baseline: Optimizations | None = None,
         budget_s: float = 30.0,
         trace_steps: int = 30,
@@ -65,12 +73,14 @@ class Session:
 
         Args:
           program: what is run.
+          toggles: those of the program's author. Each setting has a choice of each, the usual one
+            unless it says another.
           baseline: the setting that the others are compared with; None means all off.
           budget_s: seconds for each run, as of `compare`.
           trace_steps: steps to trace of each run; 0 traces nothing, so that nothing is predicted.
 
         Raises:
-          OptionError: no program, or a number out of range.
+          OptionError: no program, no toggle, or a number out of range.
         """
         require_program(program)
         require_at_least("trace_steps", trace_steps, 0)
@@ -82,27 +92,44 @@ class Session:
             budget_s=budget_s,
             trace_steps=trace_steps,
         )
-        self._begin(saved, program)
+        self._begin(saved, program, toggles)
 
     @classmethod
-    def restored(cls, saved: SavedSession, program: AnyProgram | None) -> Session:
-        """A session that goes on where it was saved; without its program nothing can be run."""
+    def restored(
+        cls, saved: SavedSession, program: AnyProgram | None, toggles: Sequence[Toggle] = ()
+    ) -> Session:
+        """A session that goes on where it was saved; without its program nothing can be run.
+
+        Args:
+          saved: what it holds.
+          program: what is run.
+          toggles: of the program's author, in the place of those in the file.
+        """
         session = cls.__new__(cls)
-        session._begin(saved, program)
+        session._begin(saved, program, toggles)
         return session
 
-    def _begin(self, saved: SavedSession, program: AnyProgram | None) -> None:
+    def _begin(
+        self, saved: SavedSession, program: AnyProgram | None, toggles: Sequence[Toggle]
+    ) -> None:
+        own = require_own(toggles)
+        given = {each.name for each in own}
+        kept = (each for each in own_toggles([saved.baseline]) if each.name not in given)
+        self._own = (*own, *kept)
+        self.baseline = self.completed(saved.baseline)
         if program is not None:
-            require_no_choices(saved.baseline, "a session")
-            require_possible(program, saved.baseline)
+            require_possible(program, self.baseline)
         self.program = program
-        self.baseline = saved.baseline
         self.budget_s, self.trace_steps = saved.budget_s, saved.trace_steps
-        self._facts, self._runs = saved.program, saved.runs
+        self._facts = saved.program
+        self._runs = tuple(
+            dataclasses.replace(run, optimizations=self.completed(run.optimizations))
+            for run in saved.runs
+        )
         self._turn, self._adding = Turn(saved.program.name), threading.Lock()
         self._foreseen = SettingPredictions(
             saved.program,
-            saved.baseline,
+            self.baseline,
             saved.learned,
             unknown=_NO_PROGRAM if program is None else _NOT_LEARNED,
         )
@@ -116,13 +143,30 @@ class Session:
         return self._facts.name
 
     @property
+    def program_is_function(self) -> bool:
+        """Whether the program is a FunctionProgram, which cannot have every choice."""
+        return self._facts.is_function
+
+    @property
     def runs(self) -> tuple[Run, ...]:
         """All runs, the oldest first."""
         return self._runs
 
+    @property
+    def toggles(self) -> tuple[Toggle, ...]:
+        """Those of the program's author: which were given, then others that runs have."""
+        known = {each.name for each in self._own}
+        others = own_toggles(run.optimizations for run in self._runs)
+        return (*self._own, *(each for each in others if each.name not in known))
+
+    def completed(self, optimizations: Optimizations) -> Optimizations:
+        """A setting as it is run here: each of the author's toggles stands somewhere."""
+        return completed(require_setting(optimizations), self._own)
+
     def run_of(self, optimizations: Optimizations) -> Run | None:
         """The newest run of a setting; None where it was not run."""
-        own = (run for run in reversed(self._runs) if run.optimizations == optimizations)
+        wish = self.completed(optimizations)
+        own = (run for run in reversed(self._runs) if run.optimizations == wish)
         return next(own, None)
 
     def ratio(self, run: Run, to: Run) -> Ratio | None:
@@ -242,6 +286,7 @@ class Session:
                 f"the comparison is of program {comparison.program!r}; "
                 f"expected one of {self.name!r}"
             )
+        settings = list(map(self.completed, settings))
         require_settings(comparison, settings, self.baseline)
         with self._adding:
             new = runs_of(comparison, settings, before=self._runs, started=started or _now())
@@ -272,7 +317,7 @@ class Session:
         Raises:
           OptionError: what is no setting.
         """
-        wish, traces = require_setting(optimizations), self._traces()
+        wish, traces = self.completed(optimizations), self._traces()
         return self._foreseen.of(wish, traces) if traces else None
 
     @property
@@ -288,7 +333,12 @@ class Session:
         return self._foreseen.ceilings(traces) if traces else None
 
     def boundary_of(self, optimizations: Optimizations) -> Boundary | None:
-        """What may run ahead in the graph of a setting; None where that is not known."""
+        """What may run ahead in the graph of a setting; None where that is not known.
+
+        With another choice of an author's toggle the program may build another graph.
+        """
+        if own_choices(self.completed(optimizations)) != own_choices(self.baseline):
+            return None
         return self._foreseen.learned.boundary_of(optimizations)
 
     def no_use(self, optimizations: Optimizations) -> str:
@@ -322,8 +372,7 @@ class Session:
                 f"the session was loaded without its program {self.name!r}, so nothing can be run; "
                 "give it: wb.load_session(directory, program)"
             )
-        wish = self.baseline if optimizations is None else require_setting(optimizations)
-        require_no_choices(wish, "a session")
+        wish = self.baseline if optimizations is None else self.completed(optimizations)
         require_possible(self.program, wish)
         return self.program, wish
 

@@ -13,6 +13,7 @@ from workbench.core.what_if.scenario import Scenario
 from workbench.core.what_if.what_if import Predictor
 from workbench.errors import WorkbenchError
 from workbench.experiments.program.function_program import AnyProgram
+from workbench.experiments.program.refusals import refusal_of
 from workbench.experiments.session.learned_graphs import LearnedGraphs, learned_graphs
 from workbench.experiments.session.program_facts import ProgramFacts
 from workbench.experiments.session.scenarios import (
@@ -108,7 +109,7 @@ class SettingPredictions:
         scenario = scenario_beside(self._baseline, optimizations, self._program.batch_size)
         if isinstance(scenario, Withheld):
             return scenario
-        unknown = self.learned.unknown(optimizations)
+        unknown = self.learned.unknown(optimizations) or self._impossible(optimizations)
         if self._program.is_function and optimizations.stage:
             unknown = _NO_STAGE
         if unknown:
@@ -163,4 +164,9 @@ class SettingPredictions:
             scenario_beside(self._baseline, like_baseline(self._baseline, wish), None)
             for wish in wishes
         ]
-        return [each for each in beside if isinstance(each, Scenario)]
+        known = [each for each in beside if isinstance(each, Scenario)]
+        return [each for each in known if not self._impossible(each.optimizations)]
+
+    def _impossible(self, setting: Optimizations) -> str:
+        refused = refusal_of(setting, is_function=self._program.is_function)
+        return f"the program cannot have {refused}" if refused else ""

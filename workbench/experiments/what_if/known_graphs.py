@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.toggle import Choice
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts
 from workbench.core.what_if.costs.fused_nodes import fused_ns
@@ -21,6 +22,7 @@ from workbench.core.what_if.what_if import KnownGraph
 from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.variant import Variant
 from workbench.experiments.what_if.fused_calibration import fused_costs
 from workbench.experiments.worker.process import Worker, started_workers
 from workbench.experiments.worker.wire.messages import DescribeGraph, SampleIds
@@ -37,6 +39,7 @@ def known_graphs(
     stage: StageOptions,
     smart_stage: SmartStageOptions,
     *,
+    chosen: tuple[Choice, ...] = (),
     traced: GraphKey,
     shown: Progress,
 ) -> dict[GraphKey, KnownGraph]:
@@ -47,6 +50,7 @@ def known_graphs(
       keys: which graphs.
       stage: options of the user's own stage, where a graph has it.
       smart_stage: what decides what may run ahead.
+      chosen: where toggles with choices stand in all of them.
       traced: the graph whose nodes are traced; it is built, too.
       shown: shows what is done.
 
@@ -54,12 +58,13 @@ def known_graphs(
       RunError, KeyboardInterrupt: as `compare`.
     """
     shown.phase("Building the graphs")
-    with started_workers([("predict", program)]) as workers:
+    plain = Variant(label="predict", optimizations=Optimizations(chosen=chosen))
+    with started_workers([(plain.label, program)], [plain.environment]) as workers:
         graphs = {
-            key: _known(workers[0], key, stage, smart_stage)
+            key: _known(workers[0], key, stage, smart_stage, chosen)
             for key in dict.fromkeys([traced, *keys])
         }
-        return graphs | _fused(program, workers[0], graphs, traced, shown)
+        return graphs | _fused(program, workers[0], graphs, traced, chosen, shown)
 
 
 def graphs_of_trace(
@@ -81,10 +86,16 @@ def graphs_of_trace(
 
 
 def _known(
-    worker: Worker, key: GraphKey, stage: StageOptions, smart_stage: SmartStageOptions
+    worker: Worker,
+    key: GraphKey,
+    stage: StageOptions,
+    smart_stage: SmartStageOptions,
+    chosen: tuple[Choice, ...],
 ) -> KnownGraph:
     """What the program builds for a setting."""
-    wish = Optimizations(stage=stage if key.staged else None, fused_embeddings=key.fused)
+    wish = Optimizations(
+        stage=stage if key.staged else None, fused_embeddings=key.fused, chosen=chosen
+    )
     found = worker.call(DescribeGraph(optimizations=wish, options=smart_stage))
     if key.staged and not found.stages:
         return KnownGraph(problem=NO_STAGE)
@@ -98,6 +109,7 @@ def _fused(
     worker: Worker,
     graphs: Mapping[GraphKey, KnownGraph],
     traced: GraphKey,
+    chosen: tuple[Choice, ...],
     shown: Progress,
 ) -> dict[GraphKey, KnownGraph]:
     """The graphs whose lookups were not traced: of fused ones with what those cost."""
@@ -113,7 +125,7 @@ def _fused(
     if isinstance(program, FunctionProgram):
         return stock | dict.fromkeys(fused, KnownGraph(problem=_NO_IDS))
     shown.phase(f"Fetching the ids of {_BATCHES} batches")
-    ids = worker.call(SampleIds(batches=_BATCHES)).ids
+    ids = worker.call(SampleIds(batches=_BATCHES, chosen=chosen)).ids
     shown.phase("Reading what fused ops cost on this machine; measured where not yet known")
     costs = fused_costs()
     return stock | {key: _with_costs(graph, costs, ids) for key, graph in fused.items()}

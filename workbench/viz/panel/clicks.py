@@ -14,6 +14,7 @@ from workbench.experiments.program.toggles import optimizations_of
 from workbench.experiments.session.session import Session
 from workbench.viz.panel.answers import Answers
 from workbench.viz.panel.job_view import READY, failed
+from workbench.viz.panel.settings.group import CHOSEN
 from workbench.viz.panel.settings.setting import PanelSetting, setting_of
 from workbench.viz.panel.tabs.contents import CAPTURED_STEPS
 from workbench.viz.panel.widget import TOGGLES
@@ -83,12 +84,18 @@ def _capture(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
 
 def _toggle(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
     """Sets the toggle that a finding names."""
-    wish = optimizations_of(str(message["toggle"]), StageOptions(), SmartStageOptions())
+    own = panel.session.toggles
+    wish = optimizations_of(str(message["toggle"]), StageOptions(), SmartStageOptions(), own)
     off, on = setting_of(Optimizations()), setting_of(wish)
     changed = [name for name in TOGGLES if getattr(on, name) != getattr(off, name)]
-    panel.set_toggles(on, changed)
-    for name in changed:
-        panel.send({"kind": "flash", "group": name})
+    groups = [name for name in changed if name != CHOSEN]
+    groups += [f"{CHOSEN}.{each.toggle.name}" for each in on.chosen]
+    others = setting_of(panel.optimizations).chosen
+    named = {each.toggle.name for each in on.chosen}
+    kept = tuple(each for each in others if each.toggle.name not in named)
+    panel.set_toggles(on.changed(chosen=(*on.chosen, *kept)), changed)
+    for group in groups:
+        panel.send({"kind": "flash", "group": group})
 
 
 def _report(panel: Panel, _: Answers, __: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ def session_report_html(session: Session, contents: Contents | None = None) -> s
     base = session.run_of(session.baseline) or session.runs[0]
     best = best_run(session, base)
     cut = last_cut(session)
-    groups = groups_of(session.program, unfit_options(session), cut=cut)
+    groups = groups_of(session.program, unfit_options(session), cut=cut, toggles=session.toggles)
     setting = setting_of(best.optimizations)
     page = panel_page(
         session,

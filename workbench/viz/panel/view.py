@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.settings.groups import Group
+from workbench.viz.panel.settings.group import SECTIONS, Group
 from workbench.viz.panel.settings.setting import PanelSetting
 from workbench.viz.panel.tabs.contents import OF_ALL_RUNS, TABS, THROUGHPUT, against_base
 from workbench.viz.panel.tabs.runs import run_name
@@ -27,6 +27,7 @@ def panel_view(session: Session, groups: tuple[Group, ...]) -> dict[str, Any]:
         "about": _about(session),
         "machine": _machine(),
         "groups": [dataclasses.asdict(group) for group in groups],
+        "sections": [list(section) for section in SECTIONS.items()],
         "tabs": [list(tab) for tab in TABS_OF_PANEL],
         "of_all_runs": list(OF_ALL_RUNS),
     }
@@ -54,7 +55,7 @@ def state_of(
       cut: where the boundary was moved to, whether that is chosen or not.
     """
     return {
-        **dataclasses.asdict(setting),
+        **setting.state(),
         "cut": setting.cut or cut,
         "run_list": run_list(session),
         "shown": shown,

@@ -10,7 +10,10 @@ import anywidget
 import traitlets
 
 from workbench.core.optimizations import Optimizations
+from workbench.errors import OptionError
+from workbench.experiments.session.session import Session
 from workbench.viz.panel.job_view import NOTHING
+from workbench.viz.panel.settings.choices import choices_of, known_toggles, text_of
 from workbench.viz.panel.settings.setting import (
     CHOICES,
     MOVED,
@@ -34,6 +37,8 @@ class PanelWidget(anywidget.AnyWidget):
         intra_op_threads, batch_size: the toggles; a number of 0 leaves the choice to the plan or
         the program, but for lookups, which then are exact.
       cut: where the boundary was last moved to, as of `PanelSetting`; what stage "moved" runs.
+      chosen: where toggles with choices stand, by name, such as {"grappler": "off"}. It keeps those
+        that are not usual, as texts.
       shown, base: numbers of the run that is shown and of the one that others are compared with.
       tab: what is shown of it.
       selected, selected_table: name of the graph node, and of the embedding table, that is marked
@@ -51,6 +56,7 @@ class PanelWidget(anywidget.AnyWidget):
     intra_op_threads = traitlets.Int(0, min=0).tag(sync=True)
     batch_size = traitlets.Int(0, min=0).tag(sync=True)
     cut = traitlets.Unicode("").tag(sync=True)
+    chosen: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     shown = traitlets.Int(0).tag(sync=True)
     base = traitlets.Int(0).tag(sync=True)
     tab = traitlets.Enum(_TABS, THROUGHPUT).tag(sync=True)
@@ -65,17 +71,21 @@ class PanelWidget(anywidget.AnyWidget):
     saved = traitlets.Unicode("").tag(sync=True)
     still = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, setting: PanelSetting, cut: str, view: dict[str, Any]) -> None:
+    def __init__(
+        self, session: Session, setting: PanelSetting, cut: str, view: dict[str, Any]
+    ) -> None:
         """Puts the toggles where a setting has them; no run is shown yet.
 
         Args:
+          session: whose program's author has toggles, too.
           setting: where they stand.
           cut: where the boundary was last moved to, whether that is chosen or not.
           view: header, toggles and tabs, as of `panel_view`.
         """
+        self.session = session
         self._esm, self._css = assets.panel_script(), assets.panel_style()
         super().__init__(
-            **{**dataclasses.asdict(setting), "cut": cut},
+            **{**setting.state(), "cut": cut},
             view=view,
             job=dataclasses.asdict(NOTHING),
             still=still.new_name(),
@@ -87,23 +97,35 @@ class PanelWidget(anywidget.AnyWidget):
             raise traitlets.TraitError(NOT_MOVED)
         return str(proposal["value"])
 
+    @traitlets.validate("chosen")
+    def _known_choices(self, proposal: dict[str, Any]) -> dict[str, str]:
+        try:
+            choices = choices_of(proposal["value"], known_toggles(self.session))
+        except OptionError as error:
+            raise traitlets.TraitError(str(error)) from None
+        return {each.toggle.name: text_of(each.value) for each in choices}
+
     @property
     def setting(self) -> PanelSetting:
         """Where the toggles stand."""
-        return PanelSetting(**{name: getattr(self, name) for name in TOGGLES})
+        plain = {name: getattr(self, name) for name in TOGGLES}
+        choices = choices_of(self.chosen, known_toggles(self.session))
+        return PanelSetting(**{**plain, "chosen": choices})
 
     @property
     def optimizations(self) -> Optimizations:
         """What Run measures; may be set."""
-        return self.setting.optimizations()
+        return self.session.completed(self.setting.optimizations())
 
     @optimizations.setter
     def optimizations(self, wish: Optimizations) -> None:
-        setting = setting_of(wish)
+        setting = setting_of(self.session.completed(wish))
+        choices_of(setting.state()["chosen"], known_toggles(self.session))
         self.set_toggles(setting, [name for name in TOGGLES if name != "cut" or setting.cut])
 
     def set_toggles(self, setting: PanelSetting, names: Iterable[str]) -> None:
         """Puts these toggles where a setting has them, at once."""
+        state = setting.state()
         with self.hold_trait_notifications():
             for name in names:
-                setattr(self, name, getattr(setting, name))
+                setattr(self, name, state[name])

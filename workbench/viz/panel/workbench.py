@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from IPython.display import display
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.toggles.toggle import Toggle
 from workbench.core.what_if.predictions import Predictions
+from workbench.errors import OptionError
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.background import Job
 from workbench.experiments.session.run import Run
@@ -24,6 +26,8 @@ from workbench.viz.panel.clicks import clicked
 from workbench.viz.panel.job_view import NOTHING, READY, failed, running
 from workbench.viz.panel.program_of import program_of
 from workbench.viz.panel.report import report_name, session_report_html
+from workbench.viz.panel.settings.choices import choices_of, known_toggles
+from workbench.viz.panel.settings.group import Group
 from workbench.viz.panel.settings.groups import groups_of, unfit_options
 from workbench.viz.panel.settings.known_settings import last_cut, said_of, stored_settings
 from workbench.viz.panel.settings.names import name_of
@@ -52,6 +56,7 @@ class Workbench(PanelWidget):
         program: Any,
         optimizations: Optimizations | None = None,
         *,
+        toggles: Sequence[Toggle] = (),
         baseline: Optimizations | None = None,
         budget_s: float = 30.0,
         trace_steps: int = 30,
@@ -63,24 +68,33 @@ class Workbench(PanelWidget):
             returns `wb.Built`; a function of nothing that returns (train_step, dataset) or
             (model, dataset); or a `wb.Session`, such as one that was loaded, to go on with.
           optimizations: where the toggles stand at first.
+          toggles: those of your own, such as `wb.Toggle("dim", [16, 32])`, which the program reads
+            as `optimizations["dim"]`; also of the environment. A session has its own.
           baseline: the setting that the others are compared with; None means all off.
           budget_s: seconds that one run takes.
           trace_steps: steps to trace of each run; 0 traces nothing, so that nothing is predicted.
 
         Raises:
-          OptionError: what is no program, or a number out of range.
+          OptionError: what is no program, no toggle, or a number out of range.
         """
-        self.session = (
-            program
-            if isinstance(program, Session)
-            else Session(
-                program_of(program), baseline=baseline, budget_s=budget_s, trace_steps=trace_steps
+        session = program if isinstance(program, Session) else None
+        if session is not None and toggles:
+            raise OptionError(
+                "a session has toggles of its own; give them there: wb.Session(program, "
+                "toggles=[…]), or wb.load_session(directory, program, toggles=[…])"
             )
+        session = session or Session(
+            program_of(program),
+            toggles=toggles,
+            baseline=baseline,
+            budget_s=budget_s,
+            trace_steps=trace_steps,
         )
-        setting = setting_of(optimizations or self.session.baseline)
-        cut = setting.cut or last_cut(self.session)
-        self._groups = groups_of(self.session.program, unfit_options(self.session), cut=cut)
-        super().__init__(setting, cut, panel_view(self.session, self._groups))
+        setting = setting_of(optimizations or session.baseline)
+        choices_of(setting.state()["chosen"], known_toggles(session))
+        cut = setting.cut or last_cut(session)
+        self._groups = _groups(session, cut)
+        super().__init__(session, setting, cut, panel_view(session, self._groups))
         self._contents = Contents(self.session)
         self._job: Job[Any] | None = None
         self._answers = Answers(self.session, self._contents)
@@ -216,7 +230,7 @@ class Workbench(PanelWidget):
 
     def _regroup(self) -> None:
         """Refuses what the program's graphs, which a run has built, have no use for."""
-        groups = groups_of(self.session.program, unfit_options(self.session), cut=self.cut)
+        groups = _groups(self.session, self.cut)
         if groups != self._groups:
             self._groups = groups
             self.view = panel_view(self.session, groups)
@@ -272,6 +286,11 @@ class Workbench(PanelWidget):
         made = self._repr_mimebundle_()
         data, metadata = made if isinstance(made, tuple) else (made, {})
         display(data, metadata=metadata, raw=True)
+
+
+def _groups(session: Session, cut: str) -> tuple[Group, ...]:
+    """The toggles of a session's program, as far as it is known."""
+    return groups_of(session.program, unfit_options(session), cut=cut, toggles=session.toggles)
 
 
 _LOADED = "These runs were loaded; give the program to run more."

@@ -26,6 +26,8 @@ from tests.builders.sessions import (
 )
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.stock import GRAPPLER, XLA
+from workbench.core.toggles.toggle import Toggle
 from workbench.core.what_if import what_if
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.errors import DataError, OptionError, OutputError, TraceError
@@ -192,6 +194,9 @@ smart_stages = st.builds(
         fused_embeddings=st.sampled_from([None, "v1", "v2"]),
         executor=st.sampled_from([None, "normal", "inline", "cost_model"]),
         batch_size=st.none() | st.integers(1, 9),
+        chosen=st.sets(
+            st.sampled_from([XLA, GRAPPLER, Toggle("dim", (16, 32)), Toggle("jit", (False, True))])
+        ).map(lambda toggles: tuple(each.at(each.choices[1]) for each in toggles)),
     )
 )
 def test_every_setting_comes_back(setting: Optimizations):

@@ -7,6 +7,9 @@ import re
 import pytest
 
 from tests.builders.panel_sessions import panel_session
+from tests.builders.sessions import OFF, measured
+from workbench.core.optimizations import Optimizations
+from workbench.core.toggles.toggle import Toggle
 from workbench.errors import TraceError
 from workbench.viz.panel.tabs import contents as module
 from workbench.viz.panel.tabs.contents import BOUNDARY, TABS, TIMELINE, TWO_RUNS, WHAT_IF, Contents
@@ -38,6 +41,13 @@ def test_a_run_without_a_trace_says_what_to_do(session, tab):
     )
     if tab == TWO_RUNS:
         assert "The baseline was measured" in Contents(session).of(off, stage, tab).html
+
+
+def test_the_boundary_of_another_choice_of_your_own_is_said_to_be_unknown(session):
+    setting = Optimizations(chosen=(Toggle("dim", (16, 32)).at(32),))
+    (run,) = session.add(measured([OFF, setting]), [OFF, setting])
+    shown = Contents(session).of(run, session.runs[0], BOUNDARY).html
+    assert "with another choice of yours the program may build another" in shown
 
 
 def test_a_run_is_not_compared_with_itself(session):

@@ -18,6 +18,7 @@ from workbench.experiments.session import session as engine
 from workbench.experiments.session import setting_predictions
 from workbench.viz.panel import still
 from workbench.viz.panel import workbench as module
+from workbench.viz.panel.clicks import clicked
 from workbench.viz.panel.tabs.contents import TABS
 from workbench.viz.panel.workbench import Workbench
 
@@ -305,3 +306,77 @@ def test_optimizations_set_the_toggles():
     panel = Workbench(PROGRAM, wish)
     assert (panel.fusion, panel.inter_op_threads) == ("v2", 2)
     assert panel.optimizations == wish
+
+
+class TestChoices:
+    DIM = wb.Toggle("dim", [16, 32])
+
+    @pytest.fixture
+    def own(self, sent):
+        return Workbench(PROGRAM, toggles=[self.DIM])
+
+    def test_they_are_a_trait_to_set_and_observe(self, own):
+        seen = []
+        own.observe(lambda change: seen.append(change.new), "chosen")
+        own.chosen = {"dim": 32, "grappler": "off", "xla": "off"}
+        assert seen == [{"dim": "32", "grappler": "off"}]
+        assert own.optimizations["dim"] == 32 and own.optimizations["grappler"] == "off"
+        assert own.said["name"] == "Dim 32 + Grappler off"
+        own.optimizations = Optimizations(chosen=(wb.toggles.XLA.at("clusters"),))
+        assert own.chosen == {"xla": "clusters"} and own.optimizations["dim"] == 16
+
+    @pytest.mark.parametrize(
+        ("chosen", "words"),
+        [
+            ({"dim": 64}, "toggle 'dim' has no choice 64; expected one of 16, 32"),
+            ({"width": 1}, r"no toggle 'width', only xla, .*, dim; give it: wb.Workbench\("),
+        ],
+    )
+    def test_what_is_none_is_refused(self, own, chosen, words):
+        with pytest.raises(TraitError, match=words):
+            own.chosen = chosen
+        assert own.chosen == {}
+
+    def test_a_setting_with_a_toggle_that_is_not_there_is_refused(self, own):
+        wish = Optimizations(chosen=(wb.Toggle("width", [1, 2]).at(2),))
+        with pytest.raises(OptionError, match="the panel has no toggle 'width'"):
+            own.optimizations = wish
+        with pytest.raises(OptionError, match="the panel has no toggle 'width'"):
+            Workbench(PROGRAM, wish)
+
+    def test_the_column_has_a_part_for_them(self, own, panel):
+        parts = [[group["section"] for group in each.view["groups"]] for each in (own, panel)]
+        assert "own" in parts[0] and "own" not in parts[1]
+        assert [title for _, title in own.view["sections"]] == [
+            *("Workbench", "TensorFlow", "Your own")
+        ]
+
+    def test_a_session_has_its_own(self, sent):
+        session = engine.Session(PROGRAM, toggles=[self.DIM])
+        assert Workbench(session).view["groups"][-1]["toggle"] == "dim"
+        with pytest.raises(OptionError, match="a session has toggles of its own; give them there"):
+            Workbench(session, toggles=[self.DIM])
+
+    def test_a_run_has_them_and_its_name_says_so(self, own, monkeypatch):
+        calls = []
+        monkeypatch.setattr(engine, "compare", fake_compare(calls))
+        own.chosen = {"dim": 32, "grappler": "off"}
+        own.run(wait=True)
+        assert calls[0]["baseline"]["dim"] == 16
+        (setting,) = calls[0]["toggles"]
+        assert setting["dim"] == 32 and setting["grappler"] == "off"
+        assert [each["name"] for each in own.run_list] == ["All off", "Dim 32 + Grappler off"]
+        assert own.said["source"] == "measured" and own.shown == 2
+
+    def test_what_cannot_be_is_said_where_it_is_run(self, own):
+        own.chosen = {"caller_thread": "on"}
+        own.executor = "inline"
+        assert own.said["beside"].startswith("The program cannot have caller thread on and an exec")
+        clicked(own, None, {"kind": "run"})
+        assert "exclude each other" in own.job["error"] and not own.job["running"]
+
+    def test_a_finding_switches_one_and_leaves_the_others(self, own, sent):
+        own.chosen = {"dim": 32}
+        clicked(own, None, {"kind": "toggle", "toggle": "grappler=off"})
+        assert own.chosen == {"dim": "32", "grappler": "off"}
+        assert ({"kind": "flash", "group": "chosen.grappler"}, None) in sent

@@ -9,10 +9,11 @@ from typing import Any
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import DataError, OptionError
-from workbench.experiments.program.settings_json import optimizations_from
+from workbench.experiments.program.settings_json import optimizations_from, to_json
 from workbench.files.saved_values import shown, value_of
 
 _STAGES = {"stage": StageOptions, "smart_stage": SmartStageOptions}
+_CHOSEN = "chosen"
 # Of a stage's options, what may hold classes in place of integer codes.
 _EXCEPTIONS = ("closed_exception_types", "ignored_exception_types")
 
@@ -33,7 +34,8 @@ def optimizations_to_json(optimizations: Optimizations) -> dict[str, Any]:
                     f"{optimizations.label(in_full=True)!r} holds {classes[0]!r}, and only integer "
                     "codes can be saved; give codes such as tf.errors.OUT_OF_RANGE"
                 )
-    return dataclasses.asdict(optimizations)
+    plain = dataclasses.asdict(dataclasses.replace(optimizations, chosen=()))
+    return {**plain, _CHOSEN: to_json(optimizations).get(_CHOSEN, [])}
 
 
 def optimizations_from_json(document: Mapping[str, Any]) -> Optimizations:
@@ -42,6 +44,8 @@ def optimizations_from_json(document: Mapping[str, Any]) -> Optimizations:
     Raises:
       DataError: it is none.
     """
+    # Absent from sessions of before there were any.
+    document = {_CHOSEN: [], **document}
     _require_all(Optimizations, document)
     for name, kind in _STAGES.items():
         held = document[name]

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import StageOptions
+from workbench.core.toggles.built_in import (
+    BATCH_SIZE,
+    EXECUTOR,
+    FUSION,
+    INTER_OP_THREADS,
+    INTRA_OP_THREADS,
+    STAGE,
+    BuiltInToggle,
+)
+from workbench.core.toggles.toggle import Toggle
 from workbench.experiments.program.function_program import (
     AnyProgram,
     FunctionProgram,
     own_batch_size,
 )
 from workbench.experiments.session.session import Session
+from workbench.viz.panel.settings.group import Flag, Group, Number, Option
 from workbench.viz.panel.settings.setting import (
     AUTO,
-    CHOICES,
     FOUND_STAGES,
     GROUPED,
     MOVED,
@@ -22,20 +33,8 @@ from workbench.viz.panel.settings.setting import (
     V1,
     V2,
 )
+from workbench.viz.panel.settings.toggle_groups import toggle_groups
 
-_WORDS = {
-    "off": "Off",
-    "own": "Mine",
-    "smart": "SmartStage",
-    "moved": "Moved",
-    "v1": "V1",
-    "v2": "V2",
-    "grouped": "Grouped",
-    "auto": "Auto",
-    "normal": "Normal",
-    "inline": "Inline",
-    "cost_model": "Cost model",
-}
 _FUNCTION_STAGE = (
     "Mine: the program is a function, which is staged as a whole; a stage of one's own stands in a "
     "graph that a session runs."
@@ -44,71 +43,16 @@ _FUNCTION_POOL = (
     "Thread pool of its own: the program is a function; only sessions have thread pools."
 )
 _NOT_MOVED = "Moved: move ops across the line in the Boundary tab first."
+_MOST_THREADS = 256
 _NO_BATCH = "The program does not say how its batches can have another size."
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Option:
-    """One value of a choice; `refused` says why it cannot be had, "" where it can."""
-
-    value: str
-    label: str
-    refused: str = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Number:
-    """A number that is stepped; 0 is shown as `auto`.
-
-    `stages` are those that it counts for, empty for all; `warns` is said where it is above 0.
-    """
-
-    key: str
-    label: str = ""
-    auto: str = "auto"
-    most: int = 64
-    step: int = 1
-    title: str = ""
-    warns: str = ""
-    stages: tuple[str, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Flag:
-    """A box to tick; `refused` says why it cannot be had, "" where it can."""
-
-    key: str
-    label: str
-    title: str
-    refused: str = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Group:
-    """One block of the column of toggles.
-
-    Attributes:
-      key: of its choice, or of its only number.
-      title, help: its name and one sentence.
-      options: of a choice; empty for a number.
-      numbers: below the choice, or the group's own.
-      needs_stage: its numbers count only where a stage is on.
-      flag: below the numbers, or None.
-      refused: why its number cannot be set, "" where it can.
-    """
-
-    key: str
-    title: str
-    help: str
-    options: tuple[Option, ...] = ()
-    numbers: tuple[Number, ...] = ()
-    needs_stage: bool = False
-    flag: Flag | None = None
-    refused: str = ""
-
-
 def groups_of(
-    program: AnyProgram | None, unfit: dict[str, str] | None = None, *, cut: str = ""
+    program: AnyProgram | None,
+    unfit: dict[str, str] | None = None,
+    *,
+    cut: str = "",
+    toggles: Sequence[Toggle] = (),
 ) -> tuple[Group, ...]:
     """The toggles of a program.
 
@@ -117,42 +61,34 @@ def groups_of(
       unfit: options that its graph has no use for, such as "own", with the reason; what is known
         before anything ran is among them in any case.
       cut: where the boundary was moved to, as of `PanelSetting`; "" where it was not.
+      toggles: those of the program's author.
     """
     refused = dict(unfit or {})
     if not cut:
         refused.setdefault(MOVED, _NOT_MOVED)
-    if isinstance(program, FunctionProgram):
+    is_function = isinstance(program, FunctionProgram)
+    if is_function:
         refused[OWN] = _FUNCTION_STAGE
     return (
         _stage_group(program, refused),
-        Group(
-            key="fusion",
-            title="Fused lookups",
-            help="Few ops do an embedding lookup instead of many. Auto fuses stock lookups, "
-            "batch normalizations and interactions of vectors of the finished graph, and "
-            "multiplies the matrices of dense layers' gradients by a faster kernel.",
-            options=_options("fusion", refused),
-        ),
-        Group(
-            key="executor",
-            title="Executor",
-            help="Decides which ready op runs next, and where. Normal is TensorFlow's own.",
-            options=_options("executor", refused),
-        ),
-        Group(
-            key="inter_op_threads",
-            title="Inter-op threads",
-            help="Threads that run ops. More than cores share them.",
-            numbers=(Number(key="inter_op_threads", most=256),),
-        ),
-        Group(
-            key="intra_op_threads",
-            title="Intra-op threads",
-            help="Threads inside one op, such as a matmul.",
-            numbers=(Number(key="intra_op_threads", most=256),),
-        ),
+        _choice_group(FUSION, refused),
+        _choice_group(EXECUTOR, refused),
+        _threads_group(INTER_OP_THREADS),
+        _threads_group(INTRA_OP_THREADS),
         _batch_group(own_batch_size(program) if program is not None else None),
+        *toggle_groups(toggles, is_function=is_function),
     )
+
+
+def _choice_group(toggle: BuiltInToggle, refused: dict[str, str]) -> Group:
+    return Group(
+        key=toggle.key, title=toggle.title, help=toggle.help, options=_options(toggle, refused)
+    )
+
+
+def _threads_group(toggle: BuiltInToggle) -> Group:
+    numbers = (Number(key=toggle.key, most=_MOST_THREADS),)
+    return Group(key=toggle.key, title=toggle.title, help=toggle.help, numbers=numbers, more=True)
 
 
 def _stage_group(program: AnyProgram | None, refused: dict[str, str]) -> Group:
@@ -166,11 +102,8 @@ def _stage_group(program: AnyProgram | None, refused: dict[str, str]) -> Group:
         warns="Rows may lack the updates of so many steps: this is another training.",
         stages=FOUND_STAGES,
     )
-    return Group(
-        key="stage",
-        title="Stage",
-        help="Runs the front of the next steps while this one computes.",
-        options=_options("stage", refused),
+    return dataclasses.replace(
+        _choice_group(STAGE, refused),
         numbers=(capacity, threads, stale),
         needs_stage=True,
         flag=Flag(
@@ -185,14 +118,15 @@ def _stage_group(program: AnyProgram | None, refused: dict[str, str]) -> Group:
 def _batch_group(rows: int | None) -> Group:
     """Of a program whose batches have `rows` rows; None where they can have no other size."""
     number = Number(
-        key="batch_size", auto=str(rows) if rows else "own", most=1 << 20, step=rows or 1
+        key=BATCH_SIZE.key, auto=str(rows) if rows else "own", most=1 << 20, step=rows or 1
     )
     return Group(
-        key="batch_size",
-        title="Batch size",
-        help="Rows of a step. Ratios then are of samples a second." if rows else _NO_BATCH,
+        key=BATCH_SIZE.key,
+        title=BATCH_SIZE.title,
+        help=BATCH_SIZE.help if rows else _NO_BATCH,
         numbers=(number,),
         refused="" if rows else _NO_BATCH,
+        more=True,
     )
 
 
@@ -202,14 +136,15 @@ def unfit_options(session: Session) -> dict[str, str]:
     lookups = session.no_use(Optimizations(fused_embeddings=V2))
     stock = session.no_use(Optimizations(fused_embeddings=AUTO))
     reasons = {OWN: stage, V1: lookups, V2: lookups, GROUPED: lookups, AUTO: stock}
+    titles = {each.value: each.title for each in (*FUSION.positions, *STAGE.positions)}
     alike: dict[str, list[str]] = {}
     for option, why in reasons.items():
-        alike.setdefault(why, []).append(_WORDS[option])
+        alike.setdefault(why, []).append(titles[option])
     return {option: f"{', '.join(alike[why])}: {why}." for option, why in reasons.items() if why}
 
 
-def _options(key: str, refused: dict[str, str]) -> tuple[Option, ...]:
+def _options(toggle: BuiltInToggle, refused: dict[str, str]) -> tuple[Option, ...]:
     return tuple(
-        Option(value=value, label=_WORDS[value], refused=refused.get(value, ""))
-        for value in CHOICES[key]
+        Option(value=each.value, label=each.title, refused=refused.get(each.value, ""))
+        for each in toggle.positions
     )

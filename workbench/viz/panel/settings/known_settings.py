@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.settings.groups import Group
+from workbench.viz.panel.settings.group import Group
 from workbench.viz.panel.settings.notebook_variables import notebook_variables
 from workbench.viz.panel.settings.program_expression import program_expression
 from workbench.viz.panel.settings.setting import PanelSetting, setting_of

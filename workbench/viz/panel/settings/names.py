@@ -3,51 +3,49 @@
 from __future__ import annotations
 
 from workbench.core.options import SmartStageOptions
-from workbench.number_words import steps_stale
-from workbench.viz.panel.settings.setting import (
-    AUTO,
-    COST_MODEL,
-    GROUPED,
-    INLINE,
-    MOVED,
-    OFF,
-    OWN,
-    SMART,
-    V1,
-    V2,
-    PanelSetting,
-    cut_names,
+from workbench.core.toggles.built_in import (
+    BATCH_SIZE,
+    EXECUTOR,
+    FUSION,
+    INTER_OP_THREADS,
+    INTRA_OP_THREADS,
+    STAGE,
 )
+from workbench.number_words import steps_stale
+from workbench.viz.panel.settings.setting import NORMAL, OFF, PanelSetting, cut_names
 
-_STAGES = {OWN: "my stage", SMART: "SmartStage", MOVED: "moved boundary"}
-_FUSIONS = {V1: "fused V1", V2: "fused V2", GROUPED: "fused grouped", AUTO: "auto fused"}
-_EXECUTORS = {INLINE: "inline executor", COST_MODEL: "cost model executor"}
 ALL_OFF = "All off"
 
 
-def name_of(setting: PanelSetting) -> str:
-    """The name of a setting: "SmartStage, 2 threads + fused V1"; "All off" without any."""
+def name_of(setting: PanelSetting, *, inside: bool = False) -> str:
+    """The name of a setting: "SmartStage, 2 threads + fused V1"; "All off" without any.
+
+    Args:
+      setting: where the toggles stand.
+      inside: as it stands inside a sentence: "all off".
+    """
+    text = " + ".join(_parts(setting)) or ALL_OFF.lower()
+    # Names such as oneDNN keep their letters.
+    large = not inside and text.split(" ", 1)[0].rstrip(",").islower()
+    return text[:1].upper() + text[1:] if large else text
+
+
+def _parts(setting: PanelSetting) -> list[str]:
     parts = []
     if setting.stage != OFF:
-        stage = f"{_STAGES[setting.stage]} {_moved_to(setting)}".rstrip()
+        stage = f"{STAGE.name(setting.stage)} {_moved_to(setting)}".rstrip()
         parts.append(", ".join([stage, *_of_stage(setting)]))
     if setting.fusion != OFF:
-        parts.append(_FUSIONS[setting.fusion])
-    if setting.executor in _EXECUTORS:
-        parts.append(_EXECUTORS[setting.executor])
+        parts.append(FUSION.name(setting.fusion))
+    if setting.executor != NORMAL:
+        parts.append(EXECUTOR.name(setting.executor))
     numbers = (
-        (f"{setting.inter_op_threads} inter-op", setting.inter_op_threads),
-        (f"{setting.intra_op_threads} intra-op", setting.intra_op_threads),
-        (f"batch {setting.batch_size}", setting.batch_size),
+        (f"{setting.inter_op_threads} {INTER_OP_THREADS.short}", setting.inter_op_threads),
+        (f"{setting.intra_op_threads} {INTRA_OP_THREADS.short}", setting.intra_op_threads),
+        (f"{BATCH_SIZE.short} {setting.batch_size}", setting.batch_size),
     )
     parts += [words for words, given in numbers if given]
-    text = " + ".join(parts)
-    return text[:1].upper() + text[1:] if text else ALL_OFF
-
-
-def inside_sentence(name: str) -> str:
-    """The name as it stands inside a sentence: a proper name keeps its capital."""
-    return name if name.startswith("SmartStage") else name[:1].lower() + name[1:]
+    return [*parts, *(choice.label for choice in setting.chosen)]
 
 
 def _moved_to(setting: PanelSetting) -> str:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.built_in import EXECUTOR, FUSION, STAGE, WITH_POSITIONS
+from workbench.core.toggles.toggle import Choice
 from workbench.errors import OptionError
 
-OFF, OWN, SMART, MOVED = "off", "own", "smart", "moved"
-V1, V2, GROUPED, AUTO = "v1", "v2", "grouped", "auto"
-NORMAL, INLINE, COST_MODEL = "normal", "inline", "cost_model"
-CHOICES = {
-    "stage": (OFF, OWN, SMART, MOVED),
-    "fusion": (OFF, V1, V2, GROUPED, AUTO),
-    "executor": (NORMAL, INLINE, COST_MODEL),
-}
+OFF, OWN, SMART, MOVED = STAGE.values
+_, V1, V2, GROUPED, AUTO = FUSION.values
+NORMAL = EXECUTOR.values[0]
+CHOICES = {toggle.key: toggle.values for toggle in WITH_POSITIONS}
 NOT_MOVED = (
     "stage is 'moved' and no boundary was moved; move ops across the line of the Boundary tab, or "
     "set panel.optimizations to wb.Optimizations(smart_stage=wb.SmartStageOptions(exclude=(…,)))"
@@ -40,6 +39,7 @@ class PanelSetting:
       executor: NORMAL, which is TensorFlow's own, INLINE or COST_MODEL.
       inter_op_threads, intra_op_threads, batch_size: as of `Optimizations`.
       cut: where the boundary was moved to, as `cut_text` writes it; "" unless the stage is MOVED.
+      chosen: toggles with choices that do not stand at their usual one.
     """
 
     stage: str = OFF
@@ -53,8 +53,11 @@ class PanelSetting:
     intra_op_threads: int = 0
     batch_size: int = 0
     cut: str = ""
+    chosen: tuple[Choice, ...] = ()
 
     def __post_init__(self) -> None:
+        switched = Optimizations(chosen=self.chosen).switched
+        object.__setattr__(self, "chosen", switched)
         for name, values in CHOICES.items():
             if getattr(self, name) not in values:
                 expected = ", ".join(map(repr, values))
@@ -83,15 +86,19 @@ class PanelSetting:
         known = self
         if self.stage == OWN:
             known = self.changed(capacity=self.capacity or 1, threads=self.threads or 1)
-        return "|".join(str(int(v) if isinstance(v, bool) else v) for v in known.values())
+        *plain, chosen = known.state().values()
+        texts = json.dumps([*chosen.items()], ensure_ascii=False, separators=(",", ":"))
+        words = [str(int(value) if isinstance(value, bool) else value) for value in plain]
+        return "|".join([*words, texts if chosen else ""])
 
     def changed(self, **values: Any) -> PanelSetting:
         """The same with some toggles elsewhere."""
         return dataclasses.replace(self, **values)
 
-    def values(self) -> tuple[str | int | bool, ...]:
-        """The values of the fields, in their order."""
-        return tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+    def state(self) -> dict[str, Any]:
+        """The fields in their order, as a browser has them: choices are texts by name."""
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**plain, "chosen": {each.toggle.name: str(each.value) for each in self.chosen}}
 
     def optimizations(self) -> Optimizations:
         """What a program is built and run with."""
@@ -122,6 +129,7 @@ class PanelSetting:
             inter_op_threads=self.inter_op_threads or None,
             intra_op_threads=self.intra_op_threads or None,
             batch_size=self.batch_size or None,
+            chosen=self.chosen,
         )
 
 
@@ -142,6 +150,7 @@ def setting_of(optimizations: Optimizations) -> PanelSetting:
         intra_op_threads=optimizations.intra_op_threads or 0,
         batch_size=optimizations.batch_size or 0,
         cut=cut,
+        chosen=optimizations.switched,
     )
 
 

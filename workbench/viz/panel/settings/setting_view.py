@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from workbench.core.toggles.toggle import Toggle
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.experiments.program.as_code import compare_code
+from workbench.experiments.program.refusals import refusal_of
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.comparison.view import rate_words
-from workbench.viz.panel.settings.groups import Group
-from workbench.viz.panel.settings.names import inside_sentence, name_of
+from workbench.viz.panel.settings.choices import known_toggles
+from workbench.viz.panel.settings.group import Group
+from workbench.viz.panel.settings.names import name_of
+from workbench.viz.panel.settings.options import (
+    excluded_options,
+    value_of,
+    with_value,
+    without,
+)
 from workbench.viz.panel.settings.predicted_rate import steps_per_s
-from workbench.viz.panel.settings.setting import CHOICES, MOVED, OFF, PanelSetting, setting_of
+from workbench.viz.panel.settings.setting import MOVED, PanelSetting, setting_of
 from workbench.viz.style import format
 
 _PREDICTED, _MEASURED, _NONE = "predicted", "measured", "none"
+_NOT_PREDICTED = "Not predicted"
 _NO_RUN = "Nothing has run. Run measures this setting; predictions need one run first."
 
 
@@ -45,6 +55,7 @@ class SettingView:
       beside: how it stands to the baseline, or why nothing is known.
       code: the cell that measures it.
       ran: whether it has been measured.
+      excluded: by group and option, why this setting cannot have it.
     """
 
     key: str
@@ -56,6 +67,7 @@ class SettingView:
     beside: str
     code: str
     ran: bool
+    excluded: dict[str, dict[str, str]]
 
 
 def setting_view(
@@ -70,22 +82,26 @@ def setting_view(
       program: an expression for the program.
     """
     run = session.run_of(setting.optimizations())
+    toggles = known_toggles(session)
     source, rate, half, beside = _headline(session, setting, run)
     return SettingView(
         key=setting.key,
         name=name_of(setting),
-        chips={group.key: tuple(_chips(session, setting, group)) for group in groups},
+        chips={group.key: tuple(_chips(session, setting, group, toggles)) for group in groups},
         source=source,
         rate=rate,
         half=half,
         beside=beside,
         code=_code(session, setting, program),
         ran=run is not None,
+        excluded=excluded_options(
+            setting, groups, toggles, is_function=session.program_is_function
+        ),
     )
 
 
 def _code(session: Session, setting: PanelSetting, program: str) -> str:
-    wish = setting.optimizations()
+    wish = session.completed(setting.optimizations())
     return compare_code(
         [] if wish == session.baseline else [wish],
         session.baseline,
@@ -99,19 +115,21 @@ def _headline(
     session: Session, setting: PanelSetting, run: Run | None
 ) -> tuple[str, str, str, str]:
     """Where its rate comes from, the rate, its interval, and how it stands to the baseline."""
-    base = setting_of(session.baseline)
-    base_name = inside_sentence(name_of(base))
+    base_name = name_of(setting_of(session.baseline), inside=True)
     if run is not None:
         rate, half = rate_words(run.measured)
         baseline = session.run_of(session.baseline)
         ratio = session.ratio(run, baseline) if baseline else None
         beside = "the baseline" if ratio is None else f"{format.ratio(ratio.ratio)} {base_name}"
         return _MEASURED, rate, half, beside
+    refused = refusal_of(setting.optimizations(), is_function=session.program_is_function)
+    if refused:
+        return "", "", "", f"The program cannot have {refused}."
     prediction = session.predict(setting.optimizations())
     if prediction is None:
         return "", "", "", _NO_RUN
     if isinstance(prediction, Withheld):
-        return "", "", "", f"Withheld: {prediction.reason}."
+        return "", "", "", f"{_NOT_PREDICTED}: {prediction.reason}."
     steps = steps_per_s(session, prediction)
     if steps is None:
         return "", "", "", _NO_RUN
@@ -122,35 +140,32 @@ def _headline(
     return _PREDICTED, words, f"({low}–{high})", f"{format.ratio(prediction.ratio)} {base_name}"
 
 
-def _chips(session: Session, setting: PanelSetting, group: Group) -> Iterator[Chip]:
+def _chips(
+    session: Session, setting: PanelSetting, group: Group, toggles: Mapping[str, Toggle]
+) -> Iterator[Chip]:
     """Its gain over the same setting without it; where it is off, what its best option gives."""
-    off = _without(setting, group)
+    off = without(setting, group, toggles)
     if setting != off:
         yield _predicted(session, setting, off, "predicted", "over the same setting without it")
         yield _measured(session, setting, off)
         return
-    others = [
-        setting.changed(**{group.key: option.value})
+    others = {
+        option.label: with_value(setting, group, option.value, toggles)
         for option in group.options
         # A moved boundary is predicted where it is chosen.
-        if not option.refused and option.value not in (getattr(setting, group.key), MOVED)
-    ]
-    gains = [(_gain(session, other, setting), other) for other in others]
-    known = [(gain.ratio, other) for gain, other in gains if isinstance(gain, Predicted)]
-    if not known:
+        if not option.refused and option.value not in (value_of(setting, group), MOVED)
+    }
+    gains = {label: _gain(session, other, setting) for label, other in others.items()}
+    known = {label: gain.ratio for label, gain in gains.items() if isinstance(gain, Predicted)}
+    if known:
+        best = max(known, key=lambda label: known[label])
+        yield _predicted(session, others[best], setting, best, "over the setting now")
+        yield _measured(session, others[best], setting)
         return
-    _, best = max(known, key=lambda each: each[0])
-    label = next(o.label for o in group.options if o.value == getattr(best, group.key))
-    yield _predicted(session, best, setting, label, "over the setting now")
-    yield _measured(session, best, setting)
-
-
-def _without(setting: PanelSetting, group: Group) -> PanelSetting:
-    """The same setting with this toggle off."""
-    if group.key == "stage":
-        return setting.changed(stage=OFF)
-    off = CHOICES[group.key][0] if group.key in CHOICES else 0
-    return setting.changed(**{group.key: off})
+    for label, other in others.items():
+        if session.run_of(other.optimizations()) and session.run_of(setting.optimizations()):
+            ran = _measured(session, other, setting)
+            yield dataclasses.replace(ran, text=f"{label}: {ran.text}")
 
 
 def _gain(session: Session, on: PanelSetting, off: PanelSetting) -> Predicted | Withheld | None:
@@ -172,7 +187,7 @@ def _predicted(
             title=f"Predicted gain {against}",
         )
     if isinstance(gain, Withheld):
-        return Chip(kind=_NONE, text="not predicted", title=f"Withheld: {gain.reason}.")
+        return Chip(kind=_NONE, text="not predicted", title=f"{_NOT_PREDICTED}: {gain.reason}.")
     return Chip(kind=_NONE, text="not predicted", title="Predictions need one run first.")
 
 

@@ -17,6 +17,7 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.findings import findings
+from workbench.experiments.session.own_toggles import own_choices
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.boundary.drawing.known_cuts import CutTeller
@@ -48,6 +49,10 @@ AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
 # What a click on the words about a missing trace captures.
 CAPTURED_STEPS = 30
 _NO_GRAPH = "What may run ahead is known once the program's graph was built; run it once."
+_OTHER_GRAPH = (
+    "What may run ahead is known of the baseline's graph; with another choice of yours the program "
+    "may build another. Run it with SmartStage, which plans its graph."
+)
 _NO_PREDICTION = "Predictions need one run with a trace first."
 _SAME_RUN = "Two runs are compared here: choose another run, or another baseline in Throughput."
 
@@ -146,7 +151,8 @@ def _boundary(shown: _Shown) -> Content:
     run = shown.run
     source = run.measured.plan or shown.session.boundary_of(run.optimizations)
     if source is None:
-        return Content(html=said(_NO_GRAPH))
+        alike = own_choices(run.optimizations) == own_choices(shown.session.baseline)
+        return Content(html=said(_NO_GRAPH if alike else _OTHER_GRAPH))
     trace = run.measured.trace or shown.base.measured.trace
     view, teller = boundary_view_and_teller(source, trace)
     return Content(boundary=view, source=source, teller=teller)

@@ -6,9 +6,9 @@ import dataclasses
 
 from workbench.core.what_if.predictions import Predicted
 from workbench.experiments.comparison.measured import Ratio
+from workbench.experiments.measurement.equivalence import asked_otherwise
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
-from workbench.number_words import steps_stale
 from workbench.viz.comparison.answer import Pieces
 from workbench.viz.comparison.chart import (
     Series,
@@ -21,7 +21,7 @@ from workbench.viz.comparison.chart import (
 from workbench.viz.comparison.receipt import Receipt, receipt
 from workbench.viz.comparison.tables import blocks_table
 from workbench.viz.comparison.view import Row, interval_caption, row_of, training_words
-from workbench.viz.panel.settings.names import inside_sentence, name_of
+from workbench.viz.panel.settings.names import name_of
 from workbench.viz.panel.settings.predicted_rate import steps_per_s
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.style import format
@@ -78,9 +78,9 @@ class Calibrated:
     words: str
 
 
-def run_name(run: Run) -> str:
-    """The name of a run: by what differs from all off."""
-    return name_of(setting_of(run.optimizations))
+def run_name(run: Run, *, inside: bool = False) -> str:
+    """The name of a run: by what differs from all off; also as it stands inside a sentence."""
+    return name_of(setting_of(run.optimizations), inside=inside)
 
 
 def runs_view(session: Session, shown: Run, base: Run) -> RunsView:
@@ -155,7 +155,7 @@ def _most(run: Run) -> float:
 
 
 def _sentence(shown: Run, base: Run, ratio: Ratio | None) -> Pieces:
-    name, other = run_name(shown), inside_sentence(run_name(base))
+    name, other = run_name(shown), run_name(base, inside=True)
     measured = shown.measured
     if shown.number == base.number:
         half = half_width(measured.low, measured.high)
@@ -186,8 +186,8 @@ def _training(run: Run) -> str:
     if not checks:
         return ", and whether the training is the same was not compared"
     if any(not check.passed for check in checks):
-        stale = steps_stale(max(check.stale_lookups for check in checks))
-        return f", but it trains differently{f': {stale}' if stale else ''}"
+        asked = asked_otherwise(checks)
+        return f", but it trains differently{f': {asked.asked_otherwise}' if asked else ''}"
     return ", and the training is the same"
 
 

@@ -1,6 +1,6 @@
 // The column of toggles: built once, then kept up to date in place, so that the focus stays.
 import { element } from "../shared/dom.js";
-import { steppedNumber } from "./setting.js";
+import { chosenWith, isSwitched, steppedNumber, valueOfGroup } from "./setting.js";
 
 function chipElement({ kind, text, title }) {
   const mark = element("i", { class: `wbp-mark wbp-${kind}`, "aria-hidden": "true" });
@@ -13,7 +13,23 @@ function refusedId(name, options, option) {
   return `${name}-${first.value}-refused`;
 }
 
+function setOption(group, value, host) {
+  if (group.toggle) host.set("chosen", chosenWith(group, value, host.get("chosen")));
+  else host.set(group.key, value);
+}
+
+function listElement(group, name, host, signal) {
+  const list = element("select", { class: "wbp-list", "aria-label": group.title });
+  for (const option of group.options) {
+    const attributes = { value: option.value, "data-label": option.label, title: option.refused || null };
+    list.append(element("option", attributes, option.label));
+  }
+  list.addEventListener("change", () => setOption(group, list.value, host), { signal });
+  return list;
+}
+
 function choiceElement(group, name, host, signal) {
+  if (group.listed) return listElement(group, name, host, signal);
   const row = element("div", { class: "wbp-seg", role: "radiogroup", "aria-label": group.title });
   for (const option of group.options) {
     const input = element("input", {
@@ -23,7 +39,7 @@ function choiceElement(group, name, host, signal) {
       disabled: option.refused ? "" : null,
       "aria-describedby": option.refused ? refusedId(name, group.options, option) : null,
     });
-    input.addEventListener("change", () => host.set(group.key, option.value), { signal });
+    input.addEventListener("change", () => setOption(group, option.value, host), { signal });
     row.append(element("label", { title: option.refused || null }, input, option.label));
   }
   return row;
@@ -62,7 +78,7 @@ function groupElement(group, number, host, signal) {
     made.choice = choiceElement(group, name, host, signal);
     root.append(made.choice);
   } else head.append(...made.numbers.map((one) => one.row));
-  root.append(element("p", { class: "wbp-help" }, group.help));
+  if (group.help) root.append(element("p", { class: "wbp-help" }, group.help));
   const reasons = new Map(group.options.map((one) => [one.refused, refusedId(name, group.options, one)]));
   reasons.delete("");
   for (const [reason, id] of reasons) root.append(element("p", { class: "wbp-help", id }, reason));
@@ -74,24 +90,49 @@ function groupElement(group, number, host, signal) {
     made.flag = flagElement(group.flag, name, host, signal);
     root.append(...made.flag.rows);
   }
+  // what the setting now excludes, and what a switched toggle means
+  made.why = element("p", { class: "wbp-help", id: `${name}-excluded`, hidden: "" });
+  made.warns = element("p", { class: "wbp-help", hidden: "" });
   made.chips = element("div", { class: "wbp-chips" });
-  root.append(made.chips);
+  root.append(made.why, made.warns, made.chips);
   return made;
+}
+
+// Greys what the setting now excludes; what the program never has stays as it was drawn.
+function updateOptions(made, host, excluded) {
+  const { group } = made;
+  const now = valueOfGroup(group, host.get);
+  if (group.listed) made.choice.value = now;
+  const controls = made.choice.querySelectorAll(group.listed ? "option" : "input");
+  group.options.forEach((option, i) => {
+    const why = excluded[option.value] || "";
+    controls[i].disabled = Boolean(option.refused || why);
+    if (group.listed) return;
+    controls[i].checked = option.value === now;
+    if (option.refused) return;
+    controls[i].closest("label").toggleAttribute("title", Boolean(why));
+    controls[i].toggleAttribute("aria-describedby", Boolean(why));
+    if (!why) return;
+    controls[i].closest("label").title = why;
+    controls[i].setAttribute("aria-describedby", made.why.id);
+  });
 }
 
 function updateGroup(made, host, said) {
   const { group } = made;
-  if (made.choice) {
-    for (const input of made.choice.querySelectorAll("input")) {
-      input.checked = input.value === host.get(group.key);
-    }
-  }
+  const excluded = (said && said.excluded[group.key]) || {};
+  if (made.choice) updateOptions(made, host, excluded);
+  made.why.textContent = [...new Set(Object.values(excluded))].join(" ");
+  made.why.hidden = !made.why.textContent;
+  const chosen = group.options.find(({ value }) => value === valueOfGroup(group, host.get));
+  made.warns.textContent = (chosen && chosen.warns) || "";
+  made.warns.hidden = !made.warns.textContent;
   const idle = group.needs_stage && host.get("stage") === "off";
   for (const { row, value, number, warns, buttons } of made.numbers) {
     const now = host.get(number.key);
     value.textContent = now ? thousands(now) : number.auto;
     const counts = !number.stages.length || number.stages.includes(host.get("stage"));
-    const refused = idle || !counts || Boolean(group.refused);
+    const refused = idle || !counts || Boolean(group.refused || (!group.options.length && excluded.number));
     row.classList.toggle("wbp-no-use", refused);
     if (warns) warns.hidden = refused || !now;
     buttons[0].disabled = refused || now <= 0;
@@ -187,15 +228,43 @@ export function runWords(host) {
   return said && said.ran ? "Run again" : "Run";
 }
 
+// A part of the column: its toggles, and a fold with those that are not needed at first.
+function sectionElement([key, title], groups, open) {
+  const root = element("div", { class: "wbp-section", role: "group", "aria-label": title, "data-section": key });
+  root.append(element("div", { class: "wbp-kind" }, title));
+  const folded = groups.filter(({ group }) => group.more);
+  root.append(...groups.filter(({ group }) => !group.more).map((one) => one.root));
+  if (!folded.length) return { key, root, folded };
+  const summary = element("summary", {});
+  const inner = element("div", { class: "wbp-folded" }, ...folded.map((one) => one.root));
+  const fold = element("details", { class: "wbp-more", open: open ? "" : null }, summary, inner);
+  root.append(fold);
+  return { key, root, folded, fold, summary };
+}
+
+function updateSection({ folded, summary }, host) {
+  if (!summary) return;
+  const on = folded.filter(({ group }) => isSwitched(group, host.get)).length;
+  summary.textContent = `More (${folded.length})${on ? `, ${on} switched` : ""}`;
+}
+
 export function togglesColumn(host, signal) {
   const summary = summaryElement(host, signal);
   const root = element("div", { class: "wbp-left" }, summary.root);
   let groups = [];
+  let sections = [];
   // what a program refuses may be known only once its graphs were built
   const rebuild = () => {
-    for (const one of groups) one.root.remove();
+    const first = !sections.length;
+    const open = new Set(sections.filter(({ fold }) => fold && fold.open).map(({ key }) => key));
+    for (const one of sections) one.root.remove();
     groups = host.view.groups.map((group, i) => groupElement(group, i, host, signal));
-    root.prepend(...groups.map((one) => one.root));
+    const begins = ({ group }) => first && group.more && isSwitched(group, host.get);
+    sections = host.view.sections.flatMap((section) => {
+      const own = groups.filter(({ group }) => group.section === section[0]);
+      return own.length ? [sectionElement(section, own, open.has(section[0]) || own.some(begins))] : [];
+    });
+    root.prepend(...sections.map((one) => one.root));
   };
   rebuild();
   return {
@@ -203,11 +272,14 @@ export function togglesColumn(host, signal) {
     rebuild,
     update() {
       for (const made of groups) updateGroup(made, host, host.said());
+      for (const section of sections) updateSection(section, host);
       updateSummary(summary, host);
     },
     flash(key) {
       const made = groups.find(({ group }) => group.key === key);
       if (!made) return;
+      const holder = made.root.closest("details");
+      if (holder) holder.open = true;
       made.root.classList.remove("wbp-flash");
       void made.root.offsetWidth;
       made.root.classList.add("wbp-flash");

@@ -42,6 +42,8 @@ def called(code, **names):
         Optimizations = wb.Optimizations
         SmartStageOptions = wb.SmartStageOptions
         StageOptions = wb.StageOptions
+        Toggle = wb.Toggle
+        toggles = wb.toggles
 
         @staticmethod
         def compare(program, toggles, **options):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 
+import workbench as wb
 from tests.builders.javascript import evaluate
 from tests.builders.panel_settings import settings
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError
-from workbench.viz.panel.settings.names import inside_sentence, name_of
+from workbench.viz.panel.settings.names import name_of
 from workbench.viz.panel.settings.setting import PanelSetting, setting_of
+
+DIM, JIT = wb.Toggle("dim", [16, 32]), wb.Toggle("jit", [False, True])
 
 
 @given(settings)
@@ -33,7 +34,7 @@ def test_keys_tell_settings_apart(one, other):
 
 @given(settings, settings)
 def test_names_differ_where_toggles_do(one, other):
-    shown = ("stage", "fusion", "executor", "inter_op_threads", "batch_size")
+    shown = ("stage", "fusion", "executor", "inter_op_threads", "batch_size", "chosen")
     if any(getattr(one, name) != getattr(other, name) for name in shown):
         assert name_of(one) != name_of(other)
 
@@ -44,9 +45,10 @@ def test_the_browser_makes_the_same_keys():
         PanelSetting(stage="smart", capacity=2, threads=3, thread_pool=True, fusion="v2"),
         PanelSetting(stage="own", executor="inline", inter_op_threads=2, batch_size=1024),
         PanelSetting(stage="moved", threads=2, stale_lookups=2, cut="-parse -net/hash"),
+        PanelSetting(chosen=(wb.toggles.XLA.at("clusters"), DIM.at(32), JIT.at(True))),
     ]
     # What the toggles of an absent stage say counts for nothing.
-    raw = [dataclasses.asdict(each) for each in made]
+    raw = [each.state() for each in made]
     raw.append({**raw[0], "capacity": 5, "threads": 2, "thread_pool": True, "cut": "-hash"})
     # Nor do stale lookups of one that is not found.
     raw += [{**raw[0], "stale_lookups": 1}, {**raw[2], "stale_lookups": 1}]
@@ -83,15 +85,38 @@ def test_the_browser_makes_the_same_keys():
             Optimizations(fused_embeddings="v1", executor="cost_model", batch_size=64),
             "Fused V1 + cost model executor + batch 64",
         ),
+        (
+            Optimizations(batch_size=64, chosen=(wb.toggles.GRAPPLER.at("off"), DIM.at(32))),
+            "Batch 64 + dim 32 + Grappler off",
+        ),
     ],
 )
 def test_a_setting_is_named_after_what_differs_from_all_off(optimizations, name):
     assert name_of(setting_of(optimizations)) == name
 
 
-def test_a_name_inside_a_sentence_keeps_a_proper_name():
-    assert inside_sentence("All off") == "all off"
-    assert inside_sentence("SmartStage, 2 threads") == "SmartStage, 2 threads"
+@pytest.mark.parametrize(
+    ("optimizations", "alone", "inside"),
+    [
+        (Optimizations(), "All off", "all off"),
+        (
+            Optimizations(smart_stage=SmartStageOptions(num_threads=2)),
+            "SmartStage, 2 threads",
+            "SmartStage, 2 threads",
+        ),
+        (Optimizations(fused_embeddings="v1"), "Fused V1", "fused V1"),
+        (Optimizations(chosen=(wb.toggles.ONEDNN.at("off"),)), "oneDNN off", "oneDNN off"),
+        (Optimizations(chosen=(DIM.at(32),)), "Dim 32", "dim 32"),
+    ],
+)
+def test_a_name_inside_a_sentence_keeps_a_proper_name(optimizations, alone, inside):
+    setting = setting_of(optimizations)
+    assert (name_of(setting), name_of(setting, inside=True)) == (alone, inside)
+
+
+def test_usual_choices_make_no_other_setting():
+    setting = setting_of(Optimizations(chosen=(DIM.at(16), wb.toggles.XLA.at("off"))))
+    assert setting == PanelSetting() and setting.key == PanelSetting().key
 
 
 def test_a_value_that_is_none_is_refused():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import workbench as wb
 from tests.builders.panel_sessions import panel_session
 from tests.builders.sessions import OFF, PROGRAM, SMART, STAGE, measured, with_trace
 from workbench.experiments.session.session import Session
@@ -64,9 +65,57 @@ def test_no_percentage_of_a_difference_that_may_be_none(session):
 def test_what_is_withheld_says_why(session):
     said = seen(session, PanelSetting(intra_op_threads=3))
     assert said.rate == ""
-    assert said.beside.startswith("Withheld: what ops take with another number of intra-op threads")
+    words = "Not predicted: what ops take with another number of intra-op threads"
+    assert said.beside.startswith(words)
     assert said.chips["intra_op_threads"][0].text == "not predicted"
 
 
 def test_the_code_is_of_the_setting(session):
     assert "wb.SmartStageOptions()" in seen(session, setting_of(SMART)).code
+
+
+def chosen(*choices, **fields):
+    return PanelSetting(chosen=choices, **fields)
+
+
+class TestChoices:
+    OFF = wb.toggles.GRAPPLER.at("off")
+    KEY = "chosen.grappler"
+
+    def test_what_none_predicts_says_so_and_why(self, session):
+        said = seen(session, chosen(self.OFF))
+        words = "Not predicted: what Grappler off gives is measured, and no model predicts it."
+        assert (said.name, said.rate, said.beside) == ("Grappler off", "", words)
+        texts = [(chip.text, chip.title) for chip in said.chips[self.KEY]]
+        assert texts[0] == ("not predicted", words) and texts[1][0] == "not run"
+
+    def test_what_was_measured_stands_beside_the_toggle_on_and_off(self, session):
+        setting = wb.Optimizations(chosen=(self.OFF,))
+        session.add(measured([OFF, setting]), [OFF, setting])
+        said = seen(session, chosen(self.OFF))
+        assert (said.source, said.rate, said.ran) == ("measured", "50.0", True)
+        assert said.chips[self.KEY][1].text == "measured +25\u00a0%"
+        assert said.name != "All off" and "wb.toggles.GRAPPLER" in said.code
+        (chip,) = seen(session, PanelSetting()).chips[self.KEY]
+        assert (chip.kind, chip.text) == ("measured", "Off: measured +25\u00a0%")
+
+    def test_what_excludes_each_other_is_greyed_on_both_sides(self, session):
+        on = wb.toggles.CALLER_THREAD.at("on")
+        excluded = seen(session, chosen(on)).excluded
+        assert {*excluded} == {"executor", "inter_op_threads"}
+        assert {*excluded["executor"]} == {"inline", "cost_model"}
+        assert excluded["executor"]["inline"].startswith("Inline, Cost model: caller thread")
+        assert excluded["inter_op_threads"]["number"] == (
+            "Caller thread on and inter-op threads exclude each other: the calling thread is the "
+            "only one."
+        )
+        other_side = seen(session, PanelSetting(executor="inline")).excluded
+        assert {*other_side} == {"chosen.caller_thread"}
+        assert {*other_side["chosen.caller_thread"]} == {"on"}
+        assert seen(session, PanelSetting()).excluded == {}
+
+    def test_a_setting_that_cannot_be_is_one_sentence(self, session):
+        setting = chosen(wb.toggles.CALLER_THREAD.at("on"), executor="inline")
+        said = seen(session, setting)
+        assert said.beside.startswith("The program cannot have caller thread on and an executor")
+        assert said.excluded == {}
