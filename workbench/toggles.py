@@ -8,6 +8,7 @@ from workbench.core.toggles.stock import (
     ONEDNN,
     PRECISION,
     STOCK,
+    TF_DATA,
     XLA,
 )
 from workbench.core.toggles.toggle import Choice, Toggle, Training
@@ -19,6 +20,7 @@ __all__ = [
     "ONEDNN",
     "PRECISION",
     "STOCK",
+    "TF_DATA",
     "XLA",
     "Choice",
     "EnvironmentToggle",

@@ -7,6 +7,7 @@ from workbench.core.toggles.stock.freed_memory import FREED_MEMORY
 from workbench.core.toggles.stock.grappler import GRAPPLER
 from workbench.core.toggles.stock.onednn import ONEDNN
 from workbench.core.toggles.stock.precision import PRECISION
+from workbench.core.toggles.stock.tf_data import TF_DATA
 from workbench.core.toggles.stock.xla import XLA
 
-STOCK = (XLA, PRECISION, ONEDNN, GRAPPLER, CALLER_THREAD, FREED_MEMORY)
+STOCK = (TF_DATA, XLA, PRECISION, ONEDNN, GRAPPLER, CALLER_THREAD, FREED_MEMORY)

@@ -14,7 +14,7 @@ from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.plan import plan_fusion
 from workbench.core.fusion.verify.verification import Verification
 from workbench.core.optimizations import Optimizations
-from workbench.errors import OptionError, RunError
+from workbench.errors import OptionError, RunError, UnsupportedError
 from workbench.experiments.program.function_program import FunctionProgram, arguments_of_make
 
 _EXPECTED = (
@@ -29,7 +29,8 @@ def training_step(
     """Calls a program's `make`, with the batch size and the author's toggles that are wished for.
 
     Raises:
-      OptionError: it returned something else than a step or a model, and a dataset.
+      OptionError: it returned something else than a step or a model, and a dataset, or lacks what
+        a toggle changes.
     """
     returned = program.make(**arguments_of_make(program, optimizations or Optimizations()))
     who = f"program {program.name!r}: make"
@@ -47,6 +48,7 @@ def training_step(
             f"{who} returned a dataset of type {type(dataset).__name__}; {_EXPECTED}; "
             "tf.data.Dataset.from_generator makes one of a Python generator"
         )
+    step, dataset = _arranged(program, optimizations, step, dataset)
     if isinstance(step, tf.types.experimental.PolymorphicFunction):
         return TrainingStep(who, step, dataset, takes_components(step, dataset.element_spec))
     if callable(getattr(step, "train_step", None)) and callable(getattr(step, "fit", None)):
@@ -57,6 +59,20 @@ def training_step(
         f"{who} returned a step of type {type(step).__name__}; {_EXPECTED}"
         + ("; decorate the function with @tf.function" if callable(step) else "")
     )
+
+
+def _arranged(
+    program: FunctionProgram, optimizations: Optimizations | None, step: Any, dataset: Any
+) -> tuple[Any, Any]:
+    """The step and the dataset as toggles change them."""
+    for each in optimizations.switched if optimizations else ():
+        try:
+            step, dataset = each.toggle.arrange(each.value, step, dataset)
+        except UnsupportedError as error:
+            raise OptionError(
+                f"program {program.name!r} cannot have {each.label}: {error}"
+            ) from None
+    return step, dataset
 
 
 def _kind(returned: Any) -> str:

@@ -1,0 +1,122 @@
+"""TensorFlow's levers in comparisons: with their receipts, and refused where they do nothing."""
+
+from __future__ import annotations
+
+import sys
+
+import cloudpickle
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.errors import OptionError
+
+# The child cannot import a test module by name.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+ROWS, WIDTH = 16, 8
+
+
+def lines(path):
+    """Rows of numbers as text, decoded one by one: what a cache and parallel maps are for."""
+    import tensorflow as tf
+
+    def decode(line):
+        return tf.strings.to_number(tf.strings.split(line, ","))
+
+    data = tf.data.TextLineDataset(path).map(decode)
+    return data.map(lambda row: tf.ensure_shape(row, [WIDTH])).batch(ROWS, drop_remainder=True)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    values = np.random.RandomState(0).normal(size=(ROWS * 8, WIDTH)).astype(np.float32)
+    file = tmp_path_factory.mktemp("data") / "rows.csv"
+    file.write_text("".join(",".join(map(repr, map(float, row))) + "\n" for row in values))
+    return str(file)
+
+
+def program_of(data):
+    def build(optimizations):
+        import tensorflow as tf
+
+        v1 = tf.compat.v1
+        batch = v1.data.make_one_shot_iterator(data()).get_next()
+        weights = v1.get_variable("w", [WIDTH, 1], use_resource=True)
+        loss = tf.reduce_mean(tf.square(batch @ weights - 1.0))
+        train_op = v1.train.AdagradOptimizer(0.1).minimize(loss)
+        fingerprint = tf.reduce_sum(tf.cast(batch * 1000, tf.int64))
+        return wb.Built(train_op=train_op, loss=loss, fingerprint=fingerprint)
+
+    return wb.Program(name="rows", build=build)
+
+
+def function_of(data):
+    def make():
+        import tensorflow as tf
+
+        weights = tf.Variable(tf.ones([WIDTH, 1]))
+
+        @tf.function
+        def step(batch):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(batch @ weights - 1.0))
+            weights.assign_sub(0.1 * tape.gradient(loss, weights))
+            return loss
+
+        return step, data()
+
+    return wb.FunctionProgram(name="rows", make=make)
+
+
+def keras_of(data, **compiled):
+    def make():
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(64, "relu"), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", **{"jit_compile": False, **compiled})
+        return model, data().map(lambda batch: (batch[:, 1:], batch[:, :1]))
+
+    return wb.FunctionProgram(name="rows", make=make)
+
+
+def compared(program, toggles, steps=24):
+    return wb.compare(
+        program, toggles, budget_s=0.5, trace_steps=0, equivalence_steps=steps, progress=False
+    )
+
+
+class TestTfData:
+    CHOICES = ("prefetch", "parallel_map", "private_threads", "cache")
+
+    @pytest.mark.parametrize("program", [program_of, function_of, keras_of])
+    def test_trains_bit_for_bit_the_same(self, program, path):
+        def data():
+            import tensorflow as tf
+
+            options = tf.data.Options()
+            options.experimental_optimization.inject_prefetch = False
+            behind = lines(path)
+            if program is program_of:
+                behind = behind.shuffle(4, seed=1)
+            return behind.repeat().with_options(options)
+
+        if program is keras_of:
+            # Its own map, behind the repeat, is one that no batch is fused with.
+            choices = ("private_threads",)
+        else:
+            choices = self.CHOICES
+        found = compared(program(data), [f"tf_data={choice}" for choice in choices])
+        checks = [check for label in found.variants[1:] for check in found.checks_of(label.label)]
+        assert checks and all(check.passed for check in checks)
+        kinds = {check.kind for check in checks}
+        assert "bit-equal losses" in kinds and "equal losses" not in kinds, kinds
+
+    @pytest.mark.parametrize("program", [program_of, function_of])
+    def test_says_what_is_there_already(self, program, path):
+        def data():
+            return lines(path).repeat().prefetch(1)
+
+        with pytest.raises(
+            OptionError, match=r"cannot have tf\.data prefetch: .* prefetches already"
+        ):
+            compared(program(data), ["tf_data=prefetch"])
