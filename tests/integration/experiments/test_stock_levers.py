@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.errors import OptionError
+from workbench.errors import OptionError, RunError
 
 # The child cannot import a test module by name.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -120,3 +120,84 @@ class TestTfData:
             OptionError, match=r"cannot have tf\.data prefetch: .* prefetches already"
         ):
             compared(program(data), ["tf_data=prefetch"])
+
+
+def failing_function(data):
+    """A step whose assertion fails; XLA has no assertions and leaves them out."""
+
+    def make():
+        import tensorflow as tf
+
+        weights = tf.Variable(tf.ones([WIDTH, 1]))
+
+        @tf.function
+        def step(batch):
+            tf.debugging.assert_less(tf.reduce_sum(batch), -1e9)
+            loss = tf.reduce_mean(tf.square(batch @ weights - 1.0))
+            weights.assign_sub(0.01 * tf.reduce_mean(batch, axis=0)[:, tf.newaxis])
+            return loss
+
+        return step, data()
+
+    return wb.FunctionProgram(name="rows", make=make)
+
+
+def texts_function(data):
+    def make():
+        import tensorflow as tf
+
+        @tf.function
+        def step(batch):
+            return tf.reduce_sum(tf.strings.to_number(tf.strings.as_string(batch)))
+
+        return step, data()
+
+    return wb.FunctionProgram(name="rows", make=make)
+
+
+def texts_model(data):
+    """A model that computes with texts, which XLA has not."""
+
+    def make():
+        import keras
+        import tensorflow as tf
+
+        class Texts(keras.layers.Layer):
+            def call(self, x):
+                return tf.reshape(tf.strings.to_number(tf.strings.as_string(x)), [ROWS, WIDTH - 1])
+
+        model = keras.Sequential([Texts(), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", jit_compile=False)
+        return model, data().map(lambda batch: (batch[:, 1:], batch[:, :1]))
+
+    return wb.FunctionProgram(name="rows", make=make)
+
+
+class TestXlaOfAFunction:
+    def data(self, path):
+        return lambda: lines(path).repeat()
+
+    @pytest.mark.parametrize("program", [function_of, keras_of])
+    def test_trains_alike(self, program, path):
+        found = compared(program(self.data(path)), ["xla=function"], steps=12)
+        assert found.variants[1].label == "XLA function"
+        (check,) = found.checks_of("XLA function")
+        assert check.passed and check.kind == "equal losses"
+
+    def test_runs_what_xla_makes(self, path):
+        program = failing_function(self.data(path))
+        with pytest.raises(RunError, match="InvalidArgumentError"):
+            wb.trace(program, wb.Optimizations(), steps=2, progress=False)
+        setting = wb.Optimizations(chosen=(wb.toggles.XLA.at("function"),))
+        assert len(wb.trace(program, setting, steps=2, progress=False).steps()) == 2
+
+    @pytest.mark.parametrize("program", [texts_function, texts_model])
+    def test_says_what_xla_cannot_compile(self, program, path):
+        words = "XLA cannot compile the step: Detected unsupported operations .*AsString"
+        with pytest.raises(OptionError, match=words):
+            compared(program(self.data(path)), ["xla=function"])
+
+    def test_says_where_xla_compiles_already(self, path):
+        program = keras_of(self.data(path), jit_compile=True)
+        with pytest.raises(OptionError, match="XLA compiles the model already"):
+            compared(program, ["xla=function"])

@@ -14,8 +14,10 @@ from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.plan import plan_fusion
 from workbench.core.fusion.verify.verification import Verification
 from workbench.core.optimizations import Optimizations
+from workbench.core.tf_graph.concrete_function import is_compiled
 from workbench.errors import OptionError, RunError, UnsupportedError
 from workbench.experiments.program.function_program import FunctionProgram, arguments_of_make
+from workbench.experiments.worker.steps.compiled_step import compiling, require_compiles
 
 _EXPECTED = (
     "expected (train_step, dataset) with a tf.function and a tf.data.Dataset, or (model, dataset) "
@@ -93,7 +95,8 @@ def _step_of_model(who: str, model: Any, dataset: tf.data.Dataset) -> Any:
             f"{who} returned the model {model.name!r} compiled with run_eagerly=True, so it has "
             "no graph; compile it with run_eagerly=False"
         )
-    model.fit(dataset.repeat(), steps_per_epoch=1, epochs=1, verbose=0, shuffle=False)
+    with compiling(who):
+        model.fit(dataset.repeat(), steps_per_epoch=1, epochs=1, verbose=0, shuffle=False)
     model.reset_metrics()
     compiled = getattr(model, "jit_compile", None)
     return tf.function(model.train_step, autograph=False, jit_compile=compiled)
@@ -127,7 +130,8 @@ class TrainingStep:
         """The step's function, traced for any element; later calls run this trace as well.
 
         Raises:
-          OptionError: it returns neither a loss, nor a dict, nor nothing.
+          OptionError: it returns neither a loss, nor a dict, nor nothing, or XLA is to compile it
+            and cannot.
         """
         spec = self.dataset.element_spec
         function = trace(self._step, *(spec if self._spread else (spec,)))
@@ -149,6 +153,9 @@ class TrainingStep:
                 f"{self._who}: the step returns {_described(fingerprint)} as 'fingerprint'; "
                 "expected a scalar integer"
             )
+        if is_compiled(function):
+            element = next(iter(self.dataset))
+            require_compiles(self._who, self._step, element if self._spread else (element,))
         return function
 
     def fused(self, function: Any) -> Any:
