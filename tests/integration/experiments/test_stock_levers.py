@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import cloudpickle
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import workbench as wb
+from workbench.core.toggles.stock import gpu_threads
 from workbench.errors import OptionError, RunError
 
 # The child cannot import a test module by name.
@@ -201,3 +205,91 @@ class TestXlaOfAFunction:
         program = keras_of(self.data(path), jit_compile=True)
         with pytest.raises(OptionError, match="XLA compiles the model already"):
             compared(program, ["xla=function"])
+
+
+def typed_model(data):
+    """A model whose layer says itself in what it computes."""
+
+    def make():
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1, dtype="float32")])
+        model.compile("sgd", "mse", jit_compile=False)
+        return model, data().map(lambda batch: (batch[:, 1:], batch[:, :1]))
+
+    return wb.FunctionProgram(name="rows", make=make)
+
+
+class TestPrecision:
+    SETTING = wb.Optimizations(chosen=(wb.toggles.PRECISION.at("bfloat16"),))
+
+    def names(self, program, setting):
+        nodes = wb.trace(program, setting, steps=2, progress=False).nodes
+        return [name for name, op in zip(nodes["name"], nodes["op"], strict=True) if op == "Cast"]
+
+    def test_of_a_keras_model_is_its_policy(self, path):
+        def data():
+            return lines(path).repeat()
+
+        program = keras_of(data)
+        plain = self.names(program, wb.Optimizations())
+        cast = self.names(program, self.SETTING)
+        assert len(cast) > len(plain)
+        # The graph's optimizer would name its own.
+        assert not [name for name in cast if "Bf16" in name]
+
+    def test_of_a_model_with_dtypes_of_its_own_is_refused(self, path):
+        def data():
+            return lines(path).repeat()
+
+        with pytest.raises(OptionError, match="each layer of the model has a dtype of its own"):
+            wb.trace(typed_model(data), self.SETTING, steps=2, progress=False)
+
+
+def environment_program():
+    """A program that fails unless its process has these variables."""
+
+    def build(optimizations):
+        threads = (os.environ.get("TF_GPU_THREAD_MODE"), os.environ.get("TF_GPU_THREAD_COUNT"))
+        zentf = (os.environ.get("TF_ENABLE_ZENDNN_OPTS"), os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
+        if threads != ("gpu_private", "2") and zentf != ("1", "0"):
+            raise ValueError(f"the process has {threads}, {zentf}")
+        return wb.Built(train_op=tf.no_op())
+
+    return wb.Program(name="environment", build=build)
+
+
+class TestWhatAMachineHasNot:
+    """Each process is asked; what a parent may know of its machine is feigned."""
+
+    def traced(self, choice):
+        setting = wb.Optimizations(chosen=(choice,))
+        return wb.trace(environment_program(), setting, steps=1, progress=False)
+
+    def test_private_threads_need_a_gpu(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(gpu_threads, "_DEVICES", tmp_path)
+        (tmp_path / "nvidia0").touch()
+        if tf.config.list_physical_devices("GPU"):
+            assert self.traced(wb.toggles.GPU_THREADS.at("private"))
+        else:
+            with pytest.raises(OptionError, match="GPU threads private: this TensorFlow sees no"):
+                self.traced(wb.toggles.GPU_THREADS.at("private"))
+
+    def test_the_plugin_has_to_be_loaded(self, tmp_path, monkeypatch):
+        (tmp_path / "zentf.py").touch()
+        monkeypatch.syspath_prepend(str(tmp_path))
+        with pytest.raises(OptionError, match="AMD's plugin on: TensorFlow has loaded no plugin"):
+            self.traced(wb.toggles.ZENTF.at("on"))
+
+    def test_a_plugin_that_tensorflow_loads_is_there(self, tmp_path, monkeypatch):
+        packages = tmp_path / "site-packages"
+        folder = packages / "tensorflow-plugins"
+        folder.mkdir(parents=True)
+        (packages / "zentf.py").touch()
+        # TensorFlow loads any library of that folder; this one registers nothing.
+        source = tmp_path / "plugin.c"
+        source.write_text("void TF_InitKernel(void) {}\n")
+        library = str(folder / "libplugin.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, str(source)], check=True)
+        monkeypatch.syspath_prepend(str(packages))
+        assert len(self.traced(wb.toggles.ZENTF.at("on")).steps()) == 1

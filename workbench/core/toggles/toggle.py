@@ -105,8 +105,12 @@ class Toggle:
         """Variables of the process that runs the program, there before it imports TensorFlow."""
         return {}
 
-    def prepare(self, choice: Any) -> None:
-        """Sets what holds for a whole process, before the program is built in it."""
+    def prepare(self, choice: Any, *, is_function: bool) -> None:
+        """Sets what holds for a whole process, before the program is built in it.
+
+        Raises:
+          UnsupportedError: the process cannot have the choice; the message is a clause.
+        """
 
     def configure(self, choice: Any, config: Any) -> None:
         """Changes the ConfigProto of a session."""
