@@ -84,6 +84,11 @@ class Toggle:
         """Its name in tables."""
         return self.label or self.name.replace("_", " ")
 
+    @property
+    def is_of_data(self) -> bool:
+        """Whether its lines of code change a dataset, so that they stand before the model."""
+        return False
+
     def at(self, choice: Any) -> Choice:
         """This toggle at one of its choices.
 

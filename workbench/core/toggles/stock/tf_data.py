@@ -11,6 +11,10 @@ _CACHE = "cache"
 
 
 class _TfData(Toggle):
+    @property
+    def is_of_data(self) -> bool:
+        return True
+
     def training_of(self, choice: Any) -> Training:
         return Training.ANOTHER if choice == options.NOT_DETERMINISTIC else Training.SAME
 
