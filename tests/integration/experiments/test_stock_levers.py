@@ -115,6 +115,13 @@ class TestTfData:
         kinds = {check.kind for check in checks}
         assert "bit-equal losses" in kinds and "equal losses" not in kinds, kinds
 
+    def test_runs_ahead_of_the_step_as_well(self, path):
+        found = compared(
+            program_of(lambda: lines(path).repeat()), ["tf_data=parallel_map+smart_stage"]
+        )
+        checks = found.checks_of("smart stage + tf.data parallel map")
+        assert len(checks) == 2 and all(check.passed for check in checks)
+
     @pytest.mark.parametrize("program", [program_of, function_of])
     def test_says_what_is_there_already(self, program, path):
         def data():

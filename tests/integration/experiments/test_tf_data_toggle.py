@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import threading
 
 import numpy as np
@@ -173,33 +174,28 @@ class TestThePipelineIsAnotherOne:
         assert lengths == {None: {1, 2, 3, 4}, "cache": {1, 2, 3}}
 
 
-@pytest.mark.parametrize("kind", IN_GRAPHS)
-def test_private_threads_run_the_maps_and_nothing_else(kind):
-    def thread(x):
-        return np.int64(threading.get_native_id())
+@pytest.mark.parametrize("kind", KINDS)
+def test_private_threads_are_as_many_as_cores(kind, monkeypatch):
+    cores = 4 * len(os.sched_getaffinity(0))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
 
-    def threads_of(choice):
-        with tf.Graph().as_default() as graph:
-            data = tf.data.Dataset.range(100).map(
-                lambda x: tf.numpy_function(thread, [x], tf.int64)
-            )
-            data = data.repeat()
-            make = v1.data.make_one_shot_iterator
-            iterator = (
-                make(data) if kind == "one_shot" else v1.data.make_initializable_iterator(data)
-            )
-            if choice:
-                TF_DATA.rewrite(choice, graph)
-            of_map = iterator.get_next()
-            of_step = [tf.numpy_function(thread, [n], tf.int64) for n in range(8)]
-            with v1.Session() as session:
-                if kind == "initializable":
-                    session.run(iterator.initializer)
-                ran = [session.run((of_map, of_step)) for _ in range(50)]
-        return {one for one, _ in ran}, {one for _, several in ran for one in several}
+    def elements(choice, seconds):
+        barrier = threading.Barrier(cores)
 
-    of_map, of_step = threads_of("private_threads")
-    assert not of_map & of_step
+        def meet(x):
+            # All threads have to be here at the same time.
+            barrier.wait(seconds)
+            return x
+
+        def make():
+            data = tf.data.Dataset.range(cores)
+            return data.map(lambda x: tf.numpy_function(meet, [x], tf.int64), cores)
+
+        return read(make, kind, choice, cores)
+
+    assert elements("private_threads", 30.0) == list(range(cores))
+    with pytest.raises(tf.errors.OpError, match="BrokenBarrierError"):
+        elements(None, 0.5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
