@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from tests.builders.opened import OPENED
+from workbench import free_memory
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError, PlanError, RunError
 from workbench.experiments.comparison import applicable_toggles
 from workbench.experiments.comparison import compare as compare_module
 from workbench.experiments.comparison import summary as summary_module
 from workbench.experiments.comparison.compare import compare
-from workbench.experiments.comparison.running import process_groups
 from workbench.experiments.comparison.running.interleaved_run import InterleavedRun
 from workbench.experiments.comparison.running.process_groups import groups_that_fit
 from workbench.experiments.measurement.blocks import MeasuredBlocks
@@ -157,17 +157,17 @@ def test_variants_that_do_not_fit_into_memory_form_groups_with_the_baseline(free
 
 def test_free_memory_is_read_from_the_machine_and_the_container(tmp_path, monkeypatch):
     meminfo, group = tmp_path / "meminfo", tmp_path / "cgroup"
-    monkeypatch.setattr(process_groups, "_MEMINFO", meminfo)
-    monkeypatch.setattr(process_groups, "_GROUP", group)
-    assert process_groups.free_bytes() == math.inf
+    monkeypatch.setattr(free_memory, "_MEMINFO", meminfo)
+    monkeypatch.setattr(free_memory, "_GROUP", group)
+    assert free_memory.free_bytes() == math.inf
     meminfo.write_text("MemTotal: 4000 kB\nMemAvailable: 3000 kB\n")
-    assert process_groups.free_bytes() == 3000 * 1024
+    assert free_memory.free_bytes() == 3000 * 1024
     group.mkdir()
     (group / "memory.max").write_text("max\n")
     (group / "memory.current").write_text("5\n")
-    assert process_groups.free_bytes() == 3000 * 1024
+    assert free_memory.free_bytes() == 3000 * 1024
     (group / "memory.max").write_text("105\n")
-    assert process_groups.free_bytes() == 100
+    assert free_memory.free_bytes() == 100
 
 
 def test_groups_are_one_comparison_with_ratios_to_their_own_baselines(monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.cli.arguments import own_toggle
+from workbench.core.toggles.stock import gpu_threads
 from workbench.errors import DataError, OptionError
 from workbench.experiments.program.as_code import options_code, program_code
 from workbench.experiments.program.builds import builds_program
@@ -107,6 +110,30 @@ class TestNames:
                 own_toggle(wrong)
 
 
+@pytest.mark.parametrize("toggle", wb.toggles.STOCK, ids=lambda toggle: toggle.name)
+class TestEachOfTensorFlow:
+    def test_is_exported_and_documented(self, toggle):
+        assert getattr(wb.toggles, toggle.name.upper()) is toggle
+        page = (Path(__file__).parents[3] / "docs" / "toggles.md").read_text()
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{toggle.name}` |"))
+        assert f"| {', '.join(toggle.choices)} |" in row
+        trains = {toggle.at(choice).training.value for choice in toggle.choices[1:]}
+        assert all(word in row.split("|")[4] for word in trains)
+        assert toggle.help.endswith(".") and toggle.title
+
+    def test_has_lines_of_code_for_each_choice(self, toggle):
+        for choice in toggle.choices[1:]:
+            for is_function in (False, True):
+                lines = toggle.code(choice, is_function=is_function)
+                assert lines and all(0 < len(line) <= 100 for line in lines)
+                compile("\n".join(lines), "code", "exec")
+
+    def test_at_its_usual_choice_asks_nothing_of_a_process(self, toggle):
+        usual = toggle.at(toggle.choices[0])
+        assert usual.is_usual and not on(usual).switched
+        assert toggle.name == "onednn" or not toggle.environment(usual.value)
+
+
 class TestVariants:
     def test_each_choice_is_one_and_the_baseline_has_the_usual_one(self):
         found = variants_of([DIM, "xla=clusters"], *OPTIONS)
@@ -147,6 +174,7 @@ class TestRefusals:
             (on(wb.toggles.CALLER_THREAD.at("on"), inter_op_threads=2), "exclude each other"),
             (on(wb.toggles.PRECISION.at("bfloat16"), fused_embeddings="auto"), "float32"),
             (on(wb.toggles.XLA.at("clusters"), fused_embeddings="v2"), "XLA has no fused lookups"),
+            (on(wb.toggles.XLA.at("function")), "no tf.function to compile as a whole"),
         ],
     )
     def test_of_a_graph(self, setting, words, monkeypatch):
@@ -160,6 +188,43 @@ class TestRefusals:
         toggle = getattr(wb.toggles, toggle)
         with pytest.raises(OptionError, match="tf.function"):
             require_possible(program, on(toggle.at(toggle.choices[1])))
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            ({"smart_stage": wb.SmartStageOptions()}, "smart_stage .* so it is not cut"),
+            ({"fused_embeddings": "auto"}, "fuses_graph .* has no fused ops"),
+            ({"fused_embeddings": "v2"}, "built_fusion .* has no fused ops"),
+        ],
+    )
+    def test_of_a_function_that_xla_compiles(self, fields, words):
+        program = wb.FunctionProgram(name="mine", make=lambda: None)
+        with pytest.raises(OptionError, match=f"XLA function and {words}"):
+            require_possible(program, on(wb.toggles.XLA.at("function"), **fields))
+        require_possible(program, on(wb.toggles.XLA.at("function")))
+
+    def test_of_threads_of_a_gpu(self, tmp_path, monkeypatch):
+        def refusal():
+            return wb.toggles.GPU_THREADS.refusal("private", is_function=False)
+
+        monkeypatch.setattr(gpu_threads, "_DEVICES", tmp_path)
+        for name in ("CUDA_VISIBLE_DEVICES", "TF_GPU_THREAD_MODE"):
+            monkeypatch.delenv(name, raising=False)
+        assert refusal() == "this machine has no NVIDIA GPU"
+        (tmp_path / "nvidia0").touch()
+        assert refusal() == ""
+        monkeypatch.setenv("TF_GPU_THREAD_MODE", "gpu_private")
+        assert "TF_GPU_THREAD_MODE=gpu_private already" in refusal()
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+        assert refusal() == "CUDA_VISIBLE_DEVICES hides the GPUs of this machine"
+
+    def test_of_a_plugin_that_is_not_installed(self, tmp_path, monkeypatch):
+        if importlib.util.find_spec("zentf") is None:
+            with pytest.raises(OptionError, match="package zentf is not installed; .*--no-deps"):
+                require_possible(GRAPH, on(wb.toggles.ZENTF.at("on")))
+        (tmp_path / "zentf.py").touch()
+        monkeypatch.syspath_prepend(str(tmp_path))
+        require_possible(GRAPH, on(wb.toggles.ZENTF.at("on")))
 
     def test_of_what_knows_no_choices(self):
         setting = on(wb.toggles.GRAPPLER.at("off"))
@@ -238,4 +303,16 @@ def test_code_of_a_setting():
     assert lines[at + 1 : at + 3] == [
         "# your own: dim = 32",
         "config.graph_options.rewrite_options.disable_meta_optimizer = True",
+    ]
+
+
+def test_code_of_the_data_stands_before_the_model():
+    setting = on(wb.toggles.TF_DATA.at("private_threads"), wb.toggles.ZENTF.at("on"))
+    lines = program_code(setting, GRAPH).splitlines()
+    assert lines[0].startswith('os.environ["TF_ENABLE_ZENDNN_OPTS"] = "1"')
+    assert lines[2:6] == [
+        "options = tf.data.Options()",
+        "options.threading.private_threadpool_size = len(os.sched_getaffinity(0))",
+        "dataset = dataset.with_options(options)",
+        "loss, train_op = build_my_model(batch)",
     ]

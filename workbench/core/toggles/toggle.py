@@ -84,6 +84,11 @@ class Toggle:
         """Its name in tables."""
         return self.label or self.name.replace("_", " ")
 
+    @property
+    def is_of_data(self) -> bool:
+        """Whether its lines of code change a dataset, so that they stand before the model."""
+        return False
+
     def at(self, choice: Any) -> Choice:
         """This toggle at one of its choices.
 
@@ -105,11 +110,37 @@ class Toggle:
         """Variables of the process that runs the program, there before it imports TensorFlow."""
         return {}
 
-    def prepare(self, choice: Any) -> None:
-        """Sets what holds for a whole process, before the program is built in it."""
+    def prepare(self, choice: Any, *, is_function: bool) -> None:
+        """Sets what holds for a whole process, before the program is built in it.
+
+        Raises:
+          UnsupportedError: the process cannot have the choice; the message is a clause.
+        """
 
     def configure(self, choice: Any, config: Any) -> None:
         """Changes the ConfigProto of a session."""
+
+    def rewrite(self, choice: Any, graph: Any) -> None:
+        """Changes the finished graph of a session, before the session starts.
+
+        Raises:
+          UnsupportedError: there is nothing to change; the message is a clause.
+        """
+
+    def arrange(self, choice: Any, step: Any, dataset: Any) -> tuple[Any, Any]:
+        """Changes a tf.function or a Keras model and its dataset, before the first step.
+
+        Returns:
+          The function or model, and the dataset.
+
+        Raises:
+          UnsupportedError: there is nothing to change; the message is a clause.
+        """
+        return step, dataset
+
+    def training_of(self, choice: Any) -> Training:
+        """What one of its choices does to the training; `training` is the most that any does."""
+        return self.training
 
     def refusal(self, choice: Any, *, is_function: bool) -> str:
         """Why a program cannot have a choice, as a clause; "" where it can."""
@@ -146,6 +177,11 @@ class Choice:
     def is_usual(self) -> bool:
         """Whether it is the toggle's first choice, with which nothing is changed."""
         return bool(self.value == self.toggle.choices[0])
+
+    @property
+    def training(self) -> Training:
+        """What it does to the training, beside the toggle's first choice."""
+        return self.toggle.training_of(self.value)
 
     @property
     def label(self) -> str:

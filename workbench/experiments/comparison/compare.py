@@ -12,7 +12,7 @@ from workbench.experiments.comparison.applicable_toggles import without_effect
 from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.comparison.running.interleaved_run import run_interleaved
-from workbench.experiments.comparison.running.process_groups import free_bytes, groups_that_fit
+from workbench.experiments.comparison.running.process_groups import groups_that_fit
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget, expected_words
@@ -34,6 +34,7 @@ from workbench.experiments.program.variant import (
     variants_of,
 )
 from workbench.experiments.worker.warm_python import warm_python
+from workbench.free_memory import free_bytes
 
 
 def compare(

@@ -122,7 +122,7 @@ def _sums_otherwise(variant: Variant, baseline: Variant) -> bool:
     Stages and executors change none. On a GPU, stock gradients of lookups differ from run to run.
     """
     on, off = variant.optimizations, baseline.optimizations
-    rounded = {each for each in {*on.chosen} ^ {*off.chosen} if each.toggle.training != "same"}
+    rounded = {each for each in {*on.chosen} ^ {*off.chosen} if each.training != "same"}
     threads = on.intra_op_threads != off.intra_op_threads
     return bool(on.fused_embeddings) or threads or bool(rounded)
 

@@ -109,13 +109,15 @@ def program_code(setting: Optimizations, program: AnyProgram) -> str:
 
 
 def _chosen_lines(setting: Optimizations, *, is_function: bool) -> tuple[list[str], list[str]]:
-    """Lines of the toggles of the environment, and those of the others."""
-    first: list[str] = []
-    then: list[str] = []
+    """Lines before the model: of the environment, then of its data; and those of the others."""
+    of_environment: list[str] = []
+    of_data: list[str] = []
+    rest: list[str] = []
     for each in setting.switched:
-        lines = each.toggle.code(each.value, is_function=is_function)
-        (first if each.toggle.environment(each.value) else then).extend(lines)
-    return first, then
+        before = of_data if each.toggle.is_of_data else rest
+        lines = of_environment if each.toggle.environment(each.value) else before
+        lines += each.toggle.code(each.value, is_function=is_function)
+    return [*of_environment, *of_data], rest
 
 
 def _of_function(setting: Optimizations) -> list[str]:

@@ -14,12 +14,13 @@ def refusal_of(optimizations: Optimizations, *, is_function: bool) -> str:
         refused = toggle.refusal(choice.value, is_function=is_function)
         if refused:
             return f"{choice.label}: {refused}"
-    for toggle, others in _EXCLUDED:
+    for toggle, choices, others in _EXCLUDED:
+        if toggle not in on or on[toggle].value not in choices:
+            continue
         for name, reason in others.items():
-            if toggle in on and getattr(optimizations, name):
-                return (
-                    f"{on[toggle].label} and {_WORDS.get(name, name)} exclude each other: {reason}"
-                )
+            if getattr(optimizations, name):
+                words = _WORDS.get(name, name)
+                return f"{on[toggle].label} and {words} exclude each other: {reason}"
     return ""
 
 
@@ -48,14 +49,34 @@ _WORDS = {
     "fuses_graph": "auto fused",
     "built_fusion": "fused lookups",
 }
+_NO_FUSED_OPS = "XLA compiles the step as one piece, and has no fused ops"
+# A toggle, its choices, and with what they do not go.
 _EXCLUDED = (
     (
         CALLER_THREAD,
+        ("on",),
         {
             "executor": "an executor of Workbench's hands ops to threads itself",
             "inter_op_threads": "the calling thread is the only one",
         },
     ),
-    (PRECISION, {"fuses_graph": "fused layers multiply in float32, so 16 bits would not act"}),
-    (XLA, {"built_fusion": "XLA has no fused lookups, and would leave them out of its clusters"}),
+    (
+        PRECISION,
+        ("bfloat16",),
+        {"fuses_graph": "fused layers multiply in float32, so 16 bits would not act"},
+    ),
+    (
+        XLA,
+        ("clusters",),
+        {"built_fusion": "XLA has no fused lookups, and would leave them out of its clusters"},
+    ),
+    (
+        XLA,
+        ("function",),
+        {
+            "smart_stage": "XLA compiles the step as one piece, so it is not cut",
+            "fuses_graph": _NO_FUSED_OPS,
+            "built_fusion": _NO_FUSED_OPS,
+        },
+    ),
 )

@@ -70,7 +70,7 @@ class Variant:
         for choice in self.optimizations.chosen:
             toggle = choice.toggle
             other = beside.get(toggle, toggle.at(toggle.choices[0]))
-            if toggle.training == Training.ANOTHER and choice != other:
+            if choice != other and Training.ANOTHER in (choice.training, other.training):
                 others.append(f"{choice.label} beside {other.label}")
         return ", ".join(others)
 

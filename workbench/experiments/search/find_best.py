@@ -12,7 +12,6 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.comparison.running.open_sessions import sample_trace
-from workbench.experiments.comparison.running.process_groups import free_bytes
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
@@ -27,6 +26,7 @@ from workbench.experiments.search.racing.run_search import run_search
 from workbench.experiments.search.search import Search
 from workbench.experiments.search.search_input import SearchInput, search_input_of
 from workbench.experiments.search.winner import without_parts
+from workbench.free_memory import free_bytes
 
 # Of the free memory, for the parent and for others.
 _FREE_SHARE = 0.9

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import numpy as np
 
+from workbench.core.optimizations import Optimizations
+from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.program.own.program_file import find_program
 from workbench.experiments.program.program import Program
@@ -92,8 +94,7 @@ class _Sessions:
     def _open(self, command: Open) -> Opened:
         program = self._program
         set_threads(command.optimizations)
-        for each in command.optimizations.switched:
-            each.toggle.prepare(each.value)
+        self._prepare(command.optimizations)
         session: ProgramSession | FunctionSession
         if isinstance(program, FunctionProgram):
             if command.without:
@@ -120,6 +121,17 @@ class _Sessions:
             )
         self._by_name[command.session] = session
         return session.opened
+
+    def _prepare(self, optimizations: Optimizations) -> None:
+        """Sets what toggles have for the whole process."""
+        is_function = isinstance(self._program, FunctionProgram)
+        for each in optimizations.switched:
+            try:
+                each.toggle.prepare(each.value, is_function=is_function)
+            except UnsupportedError as error:
+                raise OptionError(
+                    f"program {self._program.name!r} cannot have {each.label}: {error}"
+                ) from None
 
     def _stub(self, program: Program, work: str) -> Callable[[], StubbedStep]:
         if self._stubs is None:

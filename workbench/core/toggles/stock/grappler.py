@@ -10,7 +10,7 @@ _OFF, _NO_MEMORY = "off", "no_memory_optimizer"
 
 
 class _Grappler(Toggle):
-    def prepare(self, choice: Any) -> None:
+    def prepare(self, choice: Any, *, is_function: bool) -> None:
         import tensorflow as tf
 
         if choice == _OFF:

@@ -1,19 +1,38 @@
-"""Precision: products of matrices in float32, or in bfloat16 by TensorFlow's graph optimizer."""
+"""Precision: products of matrices in float32, or in bfloat16.
+
+A graph's optimizer chooses the ops of a session or a function. Keras's policy is for a model.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from workbench.core.toggles.toggle import Toggle, Training
+from workbench.errors import UnsupportedError
+from workbench.keras_in_use import keras_in_use
 
+_POLICY = "mixed_bfloat16"
 _OPTION = "auto_mixed_precision_onednn_bfloat16"
 
 
 class _Precision(Toggle):
-    def prepare(self, choice: Any) -> None:
+    def prepare(self, choice: Any, *, is_function: bool) -> None:
         import tensorflow as tf
 
         tf.config.optimizer.set_experimental_options({_OPTION: True})
+        if is_function:
+            # Whether it is a model is known once its layers are made, and that is too late.
+            keras_in_use().mixed_precision.set_global_policy(_POLICY)
+
+    def arrange(self, choice: Any, step: Any, dataset: Any) -> tuple[Any, Any]:
+        import tensorflow as tf
+
+        if not isinstance(step, tf.types.experimental.PolymorphicFunction):
+            if not any(layer.compute_dtype == "bfloat16" for layer in getattr(step, "layers", ())):
+                raise UnsupportedError("each layer of the model has a dtype of its own")
+            # The layers say what is computed in 16 bits.
+            tf.config.optimizer.set_experimental_options({_OPTION: False})
+        return step, dataset
 
     def configure(self, choice: Any, config: Any) -> None:
         from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
@@ -22,7 +41,10 @@ class _Precision(Toggle):
 
     def code(self, choice: Any, *, is_function: bool) -> list[str]:
         if is_function:
-            return [f'tf.config.optimizer.set_experimental_options({{"{_OPTION}": True}})']
+            return [
+                f'tf.config.optimizer.set_experimental_options({{"{_OPTION}": True}})',
+                f'# of a Keras model instead: keras.mixed_precision.set_global_policy("{_POLICY}")',
+            ]
         return [f"config.graph_options.rewrite_options.{_OPTION} = 1  # RewriterConfig.ON"]
 
 

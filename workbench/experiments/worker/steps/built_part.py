@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench.core.optimizations import Optimizations
-from workbench.errors import OptionError
+from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.program import DEFAULT_GRAPH_SEED, Built, Program
 
 
@@ -16,7 +16,7 @@ def build_part(program: Program, part: str, optimizations: Optimizations) -> Bui
     """Builds a part of a program in the graph that is the default one.
 
     Raises:
-      OptionError: it returns something else than `wb.Built`.
+      OptionError: it returns something else than `wb.Built`, or lacks what a toggle changes.
     """
     import tensorflow as tf
 
@@ -30,7 +30,23 @@ def build_part(program: Program, part: str, optimizations: Optimizations) -> Bui
     with fused_embeddings(optimizations.built_fusion):
         built = _require_built(getattr(program, part)(optimizations), program, part)
     v1.train.get_or_create_global_step()
+    _rewrite(program, part, optimizations)
     return built
+
+
+def _rewrite(program: Program, part: str, optimizations: Optimizations) -> None:
+    """Changes the graph as toggles say; only the step has to have what they change."""
+    import tensorflow as tf
+
+    graph = tf.compat.v1.get_default_graph()
+    for each in optimizations.switched:
+        try:
+            each.toggle.rewrite(each.value, graph)
+        except UnsupportedError as error:
+            if part == "build":
+                raise OptionError(
+                    f"program {program.name!r} cannot have {each.label}: {error}"
+                ) from None
 
 
 def _require_built(built: Any, program: Program, part: str) -> Built:

@@ -14,8 +14,10 @@ from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.plan import plan_fusion
 from workbench.core.fusion.verify.verification import Verification
 from workbench.core.optimizations import Optimizations
-from workbench.errors import OptionError, RunError
+from workbench.core.tf_graph.concrete_function import is_compiled
+from workbench.errors import OptionError, RunError, UnsupportedError
 from workbench.experiments.program.function_program import FunctionProgram, arguments_of_make
+from workbench.experiments.worker.steps.compiled_step import compiling, require_compiles
 
 _EXPECTED = (
     "expected (train_step, dataset) with a tf.function and a tf.data.Dataset, or (model, dataset) "
@@ -29,7 +31,8 @@ def training_step(
     """Calls a program's `make`, with the batch size and the author's toggles that are wished for.
 
     Raises:
-      OptionError: it returned something else than a step or a model, and a dataset.
+      OptionError: it returned something else than a step or a model, and a dataset, or lacks what
+        a toggle changes.
     """
     returned = program.make(**arguments_of_make(program, optimizations or Optimizations()))
     who = f"program {program.name!r}: make"
@@ -47,6 +50,7 @@ def training_step(
             f"{who} returned a dataset of type {type(dataset).__name__}; {_EXPECTED}; "
             "tf.data.Dataset.from_generator makes one of a Python generator"
         )
+    step, dataset = _arranged(program, optimizations, step, dataset)
     if isinstance(step, tf.types.experimental.PolymorphicFunction):
         return TrainingStep(who, step, dataset, takes_components(step, dataset.element_spec))
     if callable(getattr(step, "train_step", None)) and callable(getattr(step, "fit", None)):
@@ -57,6 +61,20 @@ def training_step(
         f"{who} returned a step of type {type(step).__name__}; {_EXPECTED}"
         + ("; decorate the function with @tf.function" if callable(step) else "")
     )
+
+
+def _arranged(
+    program: FunctionProgram, optimizations: Optimizations | None, step: Any, dataset: Any
+) -> tuple[Any, Any]:
+    """The step and the dataset as toggles change them."""
+    for each in optimizations.switched if optimizations else ():
+        try:
+            step, dataset = each.toggle.arrange(each.value, step, dataset)
+        except UnsupportedError as error:
+            raise OptionError(
+                f"program {program.name!r} cannot have {each.label}: {error}"
+            ) from None
+    return step, dataset
 
 
 def _kind(returned: Any) -> str:
@@ -77,7 +95,8 @@ def _step_of_model(who: str, model: Any, dataset: tf.data.Dataset) -> Any:
             f"{who} returned the model {model.name!r} compiled with run_eagerly=True, so it has "
             "no graph; compile it with run_eagerly=False"
         )
-    model.fit(dataset.repeat(), steps_per_epoch=1, epochs=1, verbose=0, shuffle=False)
+    with compiling(who):
+        model.fit(dataset.repeat(), steps_per_epoch=1, epochs=1, verbose=0, shuffle=False)
     model.reset_metrics()
     compiled = getattr(model, "jit_compile", None)
     return tf.function(model.train_step, autograph=False, jit_compile=compiled)
@@ -111,7 +130,8 @@ class TrainingStep:
         """The step's function, traced for any element; later calls run this trace as well.
 
         Raises:
-          OptionError: it returns neither a loss, nor a dict, nor nothing.
+          OptionError: it returns neither a loss, nor a dict, nor nothing, or XLA is to compile it
+            and cannot.
         """
         spec = self.dataset.element_spec
         function = trace(self._step, *(spec if self._spread else (spec,)))
@@ -133,6 +153,9 @@ class TrainingStep:
                 f"{self._who}: the step returns {_described(fingerprint)} as 'fingerprint'; "
                 "expected a scalar integer"
             )
+        if is_compiled(function):
+            element = next(iter(self.dataset))
+            require_compiles(self._who, self._step, element if self._spread else (element,))
         return function
 
     def fused(self, function: Any) -> Any:

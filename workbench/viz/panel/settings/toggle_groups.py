@@ -66,7 +66,8 @@ def _options(toggle: Toggle, *, is_function: bool) -> Iterable[Option]:
 
 
 def _trains_otherwise(toggle: Toggle, choice: Any) -> bool:
-    return toggle.training == Training.ANOTHER and not toggle.at(choice).is_usual
+    one = toggle.at(choice)
+    return one.training == Training.ANOTHER and not one.is_usual
 
 
 def _help(toggle: Toggle) -> str:
