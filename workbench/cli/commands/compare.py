@@ -19,6 +19,7 @@ from workbench.cli.arguments import (
 from workbench.cli.commands.gate import add_gate_options, gate_code, require_gate, words_aside
 from workbench.cli.results import require_writable_results, write_results
 from workbench.cli.signals import loaded
+from workbench.errors import RunError
 
 if TYPE_CHECKING:
     from workbench.core.toggles.toggle import Toggle
@@ -146,6 +147,9 @@ def _compare(chosen: argparse.Namespace) -> int:
         show(comparison)
         comparison.save(chosen.out / _COMPARISON)
         write_results([comparison], chosen.out)
-        if chosen.fail_if_slower is None:
-            return 0
-        return gate_code(chosen, comparison, before, out)
+        gated = chosen.fail_if_slower is not None
+        code = gate_code(chosen, comparison, before, out) if gated else 0
+        if comparison.failed:
+            # After all results are written; it makes the exit code that of a failed run.
+            raise RunError(f"{'; '.join(comparison.failed.values())}; the others were measured")
+        return code

@@ -52,6 +52,7 @@ def compare(
     seed: int = 0,
     command: str | None = None,
     progress: bool | Callable[[str], None] = True,
+    answer_limit_s: float | None = None,
 ) -> Comparison:
     """Runs a program without and with its optimizations, each in a child process of its own.
 
@@ -105,6 +106,12 @@ def compare(
       seed: of the bootstrap.
       command: how to run this again, for the report; None describes this call.
       progress: True shows lines on stderr, False none, a function is called with each.
+      answer_limit_s: seconds after which a choice of a toggle of your own counts as hanging, when
+        it builds the program or runs steps. None takes five times what the slowest other variant
+        took for an answer, at least 30 seconds, and at least the budget.
+
+    A variant with a choice of a toggle that fails is left out, and a note says why. The others go
+    on. Where the baseline alone would be left, the failure is raised.
 
     Returns:
       The Comparison; its baseline is the first variant.
@@ -128,6 +135,8 @@ def compare(
     require_step_stats(program, step_stats)
     if not budget_s > 0:
         raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
+    if answer_limit_s is not None and not answer_limit_s > 0:
+        raise OptionError(f"answer_limit_s is {answer_limit_s!r}; expected seconds above 0")
     shown = Progress(progress)
     budget = TimeBudget(budget_s)
     left_out: dict[str, str] = {}
@@ -149,6 +158,7 @@ def compare(
                     equivalence_steps=equivalence_steps,
                     verify=verify,
                     progress=shown,
+                    answer_limit_s=answer_limit_s,
                 )
                 for number, group in enumerate(groups)
             ]

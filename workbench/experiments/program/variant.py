@@ -9,6 +9,7 @@ from workbench.core.boundary.candidates import UNSTAGED
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import CostModelOptions, ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Toggle, Training
 from workbench.errors import OptionError
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of, require_free_names
@@ -62,6 +63,11 @@ class Variant:
         if self.plan is None and smart is not None:
             return smart.stale_lookups
         return max((stage.stale_lookups for stage in planned), default=0)
+
+    @property
+    def has_own_choice(self) -> bool:
+        """Whether a toggle of the author's or the environment's is switched: it may do anything."""
+        return any(each.toggle not in STOCK for each in self.optimizations.switched)
 
     def other_training(self, baseline: Variant) -> str:
         """Which toggles make it another training than the baseline, in words; "" where none do."""
