@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
+import textwrap
 import time
 
 import cloudpickle
@@ -11,8 +14,11 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.errors import RunError
+from workbench.cli.main import main
+from workbench.errors import OptionError, RunError
 from workbench.experiments.comparison.results import load_comparison
+from workbench.experiments.program.as_code import compare_code
+from workbench.experiments.program.settings_json import optimizations_from
 from workbench.viz.documents import document
 
 # The child cannot import a test module by name.
@@ -235,3 +241,90 @@ class TestAChoiceThatFails:
         words = "dim 32 beside dim 16, as was asked: this is another training, whose loss is no "
         assert f"{words}finite number from step 3 on (nan)" in str(found)
         assert len(found.variants) == 2
+
+
+PROGRAM_OF_SCRIPT = """
+import json
+import workbench as wb
+
+
+def build(optimizations):
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    weights = v1.get_variable("w", [optimizations["dim"]], use_resource=True)
+    loss = tf.reduce_mean(tf.square(weights - 1.0))
+    assert optimizations["layout"] in ("rows", "columns")
+    return wb.Built(train_op=v1.train.GradientDescentOptimizer(0.1).minimize(loss), loss=loss)
+
+
+program = wb.Program(name="mine", build=build)
+"""
+
+
+def test_copied_code_measures_the_same_setting_again(tmp_path):
+    layout = wb.Toggle("layout", ["rows", "columns"], label="how", training="same")
+    setting = wb.Optimizations(
+        chosen=(DIM.at(32), layout.at("columns"), wb.toggles.GRAPPLER.at("off"))
+    )
+    code = compare_code([setting], wb.Optimizations(), budget_s=0.5, trace_steps=0)
+    shown = 'print(json.dumps(comparison.settings["configuration"]["settings"]))'
+    script = tmp_path / "again.py"
+    # The last line of a cell shows the comparison.
+    script.write_text(
+        f'{PROGRAM_OF_SCRIPT}\n\nif __name__ == "__main__":\n' + indented(code, shown)
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    baseline, again = map(optimizations_from, json.loads(done.stdout.splitlines()[-1]))
+    assert again == setting
+    assert (baseline["dim"], baseline["layout"]) == (16, "rows")
+
+
+def indented(*parts):
+    return textwrap.indent("\n".join(parts), "    ")
+
+
+class TestTwoBuilds:
+    def test_in_text_report_json_and_saved(self, tmp_path, capsys):
+        def wider(optimizations):
+            return build(wb.Optimizations(chosen=(DIM.at(32),)))
+
+        found = wb.compare({"old": build, "new": wider}, **SHORT)
+        (check,) = found.checks_of("build new")
+        assert check.toggles == "build new beside build old" and check.auc.value > 0.5
+        assert "Build new: it trains another way, as was asked" in str(found)
+        assert document(found)["variants"][1]["label"] == "build new"
+        found.save(tmp_path / "saved")
+        again = load_comparison(tmp_path / "saved")
+        report = wb.write_report([again], tmp_path / "report.html").read_text()
+        assert "Build new" in report and str(again) == str(found)
+        assert main(["rerun", str(tmp_path / "saved")]) == 2
+        assert "of 'old and new', which is none of the models" in capsys.readouterr().err
+
+    def test_names_that_no_table_shows_are_one_sentence(self):
+        for builds in (
+            {"a\nb": build, "c": build},
+            {"": build, "c": build},
+            {1: build, "1": build},
+        ):
+            with pytest.raises(OptionError):
+                wb.compare(builds, **SHORT)
+
+
+def test_a_keras_model_is_made_with_the_choice():
+    def make(optimizations):
+        import tensorflow as tf
+
+        ids = tf.keras.Input([4], dtype="int32")
+        hidden = tf.keras.layers.Embedding(100, optimizations["dim"])(ids)
+        chance = tf.keras.layers.Dense(1, activation="sigmoid")(tf.keras.layers.Flatten()(hidden))
+        model = tf.keras.Model(ids, chance)
+        model.compile("sgd", "binary_crossentropy")
+        return model, clicks()
+
+    found = wb.compare(wb.FunctionProgram(name="keras", make=make), [DIM], **SHORT)
+    (check,) = [each for each in found.checks_of("dim 32") if each.losses]
+    assert check.losses != check.baseline_losses

@@ -74,7 +74,7 @@ def compare(
         - "inline_executor", "cost_model_executor": its session on that executor.
         - Several joined by "+", such as "stage+smart_stage", a plan for the program with its own
           stage.
-        - "grappler=off" and the like: a choice of TensorFlow's own toggles, see docs/toggles.md.
+        - "name=choice": a choice of TensorFlow's own toggles, see docs/toggles.md.
         - Settings, as `Optimizations`.
         - Toggles of your own, as `Toggle`: each choice but the first is a variant. The program
           reads it as `optimizations["name"]`.

@@ -18,7 +18,7 @@ FUSED = {FUSED_V1: "v1", FUSED_V2: "v2", GROUPED: "grouped", AUTO_FUSED: AUTO}
 TOGGLES = (STAGE, SMART_STAGE, *FUSED, INLINE_EXECUTOR, COST_MODEL_EXECUTOR)
 # What may be joined with a number, as "intra_op_threads=1".
 THREADS = ("inter_op_threads", "intra_op_threads")
-# What may be joined with a choice, as "grappler=off".
+# What may be joined with a choice, as "name=choice".
 _STOCK = ", ".join(f"{each.name}={'|'.join(map(str, each.choices[1:]))}" for each in STOCK)
 JOINED = (
     f"{_STOCK}, or several joined by +, also with {' or '.join(f'{name}=N' for name in THREADS)}"
@@ -46,7 +46,7 @@ def optimizations_of(
     smart_stage: SmartStageOptions,
     with_choices: Sequence[Toggle] = (),
 ) -> Optimizations:
-    """What a toggle such as "stage+fused_v2+grappler=off" switches on, in any order.
+    """What a toggle such as "stage+fused_v2+intra_op_threads=1" switches on, in any order.
 
     Args:
       toggle: one or more of TOGGLES, joined by "+", and of THREADS, each with "=" and a number, and

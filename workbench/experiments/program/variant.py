@@ -166,8 +166,8 @@ def variants_of(
     """The baseline and one variant for each toggle's name, setting, and choice of a toggle.
 
     Args:
-      toggles: names as of `compare`, settings, or toggles with choices. Of these the baseline has
-        the usual choice, unless it says another one.
+      toggles: names as of `compare`, settings, or toggles with choices. A setting that does not
+        say where one of the author's toggles stands has its usual choice.
       stage, smart_stage: options of what a name switches on.
       baseline: what the others are compared with; None is all off.
 
@@ -178,7 +178,6 @@ def variants_of(
     if not toggles and baseline is None:
         raise OptionError(f"no toggle was given; expected one of {', '.join(TOGGLES)}")
     with_choices = [toggle for toggle in toggles if isinstance(toggle, Toggle)]
-    require_free_names(with_choices)
     wished: list[Optimizations] = []
     for toggle in toggles:
         if isinstance(toggle, Toggle):
@@ -188,8 +187,11 @@ def variants_of(
             wished.append(toggle)
         else:
             wished.append(optimizations_of(toggle, stage, smart_stage, with_choices))
-    wishes = [_with_usual(wish, with_choices) for wish in [baseline or Optimizations(), *wished]]
-    wishes = list(dict.fromkeys(wishes))
+    wishes = [baseline or Optimizations(), *wished]
+    own = [choice.toggle for wish in wishes for choice in wish.chosen if choice.toggle not in STOCK]
+    own = list(dict.fromkeys([*with_choices, *own]))
+    require_free_names(own)
+    wishes = list(dict.fromkeys(with_usual(wish, own) for wish in wishes))
     labels = [wish.label() for wish in wishes]
     if len(set(labels)) < len(labels):
         labels = [wish.label(in_full=True) for wish in wishes]
@@ -204,7 +206,7 @@ def variants_of(
     ]
 
 
-def _with_usual(wish: Optimizations, own: Sequence[Toggle]) -> Optimizations:
+def with_usual(wish: Optimizations, own: Sequence[Toggle]) -> Optimizations:
     """A setting in which each of these toggles stands somewhere."""
     names = {each.toggle.name for each in wish.chosen}
     usual = (each.at(each.choices[0]) for each in own if each.name not in names)
