@@ -189,15 +189,15 @@ def toggle_or_own(text: str) -> str:
     return text
 
 
-def require_toggles(toggles: Sequence[str] | None, own: Sequence[Toggle]) -> None:
+def require_toggles(toggles: Sequence[str] | None, with_choices: Sequence[Toggle]) -> None:
     """Requires that toggles can be had, with those of `--own`.
 
     Raises:
       OptionError: an unknown one, or a name of `--own` that another toggle has.
     """
-    require_free_names(own)
+    require_free_names(with_choices)
     for text in toggles or ():
-        optimizations_of(text, StageOptions(), SmartStageOptions(), own)
+        optimizations_of(text, StageOptions(), SmartStageOptions(), with_choices)
 
 
 def joined(
