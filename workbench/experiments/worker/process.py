@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import linecache
-import signal
 import socket
 import subprocess
 import time
@@ -19,15 +18,15 @@ from typing import Any
 
 import cloudpickle
 
-from workbench import errors
 from workbench.errors import RunError, WorkbenchError
-from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.pickled import pickled
 from workbench.experiments.worker.tolerance import Tolerance
 from workbench.experiments.worker.warm_python import WarmPython, warm_python
 from workbench.experiments.worker.wire.cancellation import CANCELLED, require_not_cancelled
 from workbench.experiments.worker.wire.failure import Failure
 from workbench.experiments.worker.wire.messages import Command, Result, Start, Stop
+from workbench.experiments.worker.worker_errors import advice_for, ended_with, error_of
 
 _STOP_LIMIT_S = 5.0
 # Until a cancelled wait is noticed, at most.
@@ -63,7 +62,7 @@ class Worker:
         except Exception as error:
             raise RunError(
                 f"program {program.name!r} cannot travel to a child process: "
-                f"{type(error).__name__}: {error}; {_advice(program)}"
+                f"{type(error).__name__}: {error}; {advice_for(program)}"
             ) from error
         ours, theirs = socket.socketpair()
         with theirs:
@@ -148,7 +147,7 @@ class Worker:
             # Of an answer that lay ready nobody knows how long it took.
             self._tolerance.answered(self.label, time.monotonic() - asked_s - more_s)
         if isinstance(result, Failure):
-            raise _error(result)
+            raise error_of(result)
         return result
 
     def call(self, command: Command[Result], expected_s: float = 0.0) -> Result:
@@ -201,20 +200,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.kill()
             return RunError("The run ended without a result (it closed its connection).")
-        if code == -signal.SIGKILL:
-            return RunError(
-                "The run ended without a result (signal 9, probably memory). "
-                "Lower the batch or the capacity."
-            )
-        if code < 0:
-            name = signal.strsignal(-code) or "unknown"
-            return RunError(
-                f"The run ended without a result (signal {-code}, {name}). "
-                "Native code failed; its last words are above."
-            )
-        return RunError(
-            f"The run ended without a result (exit code {code}). Its last words are above."
-        )
+        return ended_with(code)
 
 
 @contextlib.contextmanager
@@ -268,20 +254,6 @@ def _kill_all(workers: Sequence[Worker]) -> None:
         worker.begin_kill()
     for worker in workers:
         worker.kill()
-
-
-def _error(failure: Failure) -> WorkbenchError:
-    """The exception of a child, of its own class where it is ours, with its traceback as a note."""
-    kind = getattr(errors, failure.kind, RunError) if failure.kind else RunError
-    error: WorkbenchError = kind(failure.message)
-    error.add_note(f"Traceback of the child process:\n{failure.details}")
-    return error
-
-
-def _advice(program: AnyProgram) -> str:
-    if isinstance(program, FunctionProgram):
-        return "make models, tf.functions, datasets and files inside its make function"
-    return "open files, sessions and graphs inside its build function instead of outside"
 
 
 def _notebook_cells() -> dict[str, Any]:

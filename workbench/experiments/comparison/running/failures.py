@@ -60,6 +60,11 @@ def failure_words(label: str, error: WorkbenchError) -> str:
     return words if repr(label) in words else f"{label[:1].upper()}{label[1:]}: {words}"
 
 
+def split(pairs: Pairs) -> tuple[list[Variant], list[Worker]]:
+    """The variants, and their workers."""
+    return [variant for variant, _ in pairs], [worker for _, worker in pairs]
+
+
 def of_running(checks: Sequence[Equivalence], pairs: Pairs) -> list[Equivalence]:
     """The checks of variants whose workers have not failed."""
     failed = failures(pairs)

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
+from workbench.experiments.comparison.running.checks import run_checks
 from workbench.experiments.comparison.running.failures import (
     Pairs,
     failure_words,
     failures,
-    of_running,
     running,
+    split,
     tolerance_of,
 )
 from workbench.experiments.comparison.running.open_sessions import (
@@ -31,13 +32,8 @@ from workbench.experiments.measurement.blocks import (
 )
 from workbench.experiments.measurement.bounds import COMPUTE, INPUT
 from workbench.experiments.measurement.equivalence import Equivalence
-from workbench.experiments.measurement.equivalence_runs import (
-    compare_batches,
-    compare_losses,
-    verify_fusion,
-)
+from workbench.experiments.measurement.equivalence_runs import verify_fusion
 from workbench.experiments.measurement.progress import Progress
-from workbench.experiments.measurement.scored_runs import with_auc
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.measurement.time_budget import TimeBudget, steps_within
 from workbench.experiments.program.function_program import AnyProgram, untraced
@@ -50,7 +46,7 @@ from workbench.experiments.worker.wire.messages import Close, Open, Opened, RunB
 _PART_AHEAD = 2
 # What a part of a comparison gets of the time that is left when it begins; blocks get the rest. And
 # what each gets at least: a budget that was spent on starting is exceeded by little.
-_SAMPLE_SHARE, _CHECK_SHARE, _PILOTS_SHARE, _TRACES_SHARE = 0.1, 0.1, 0.2, 0.3
+_SAMPLE_SHARE, _PILOTS_SHARE, _TRACES_SHARE = 0.1, 0.2, 0.3
 _LEAST_S = 1.0
 # Each trace goes with steps that are not kept: untraced ones before and after, and those under the
 # tracer that settle it and tell what the input uses. And seconds to open its session and build it.
@@ -121,11 +117,11 @@ def run_interleaved(
         )
         pairs = list(zip(planned, workers, strict=True))
         left = running(pairs)
-        checks = _checks(program, left, opened, equivalence_steps, budget, progress)
+        checks = run_checks(program, left, opened, equivalence_steps, budget, progress)
         left = running(left)
         if verify:
             progress.phase("Verifying what is fused")
-            checks += verify_fusion(*_apart(left[1:]))
+            checks += verify_fusion(*split(left[1:]))
             left = running(left)
         sessions = _timed_sessions(program, left)
         pilots = run_pilots(
@@ -149,7 +145,7 @@ def run_interleaved(
         )
         left = running(left)
         traces = traced_variants(
-            program, *_apart(left), steps, step_stats=step_stats, progress=progress
+            program, *split(left), steps, step_stats=step_stats, progress=progress
         )
     measured_labels = {variant.label for variant, _ in left}
     return InterleavedRun(
@@ -161,45 +157,6 @@ def run_interleaved(
         traces=traces,
         failed={label: failure_words(label, error) for label, error in failures(pairs).items()},
     )
-
-
-def _checks(
-    program: AnyProgram,
-    pairs: Pairs,
-    opened: Opened,
-    steps: int,
-    budget: TimeBudget,
-    progress: Progress,
-) -> list[Equivalence]:
-    """Whether training stays the same; the first steps of the sessions to measure are compared."""
-    baseline = pairs[0][0]
-    batch = baseline.optimizations.batch_size
-    alike = [(v, worker) for v, worker in pairs if v.optimizations.batch_size == batch]
-    if not steps or len(alike) < 2:
-        return []
-    progress.phase("Checking that training stays the same")
-    checks: list[Equivalence] = []
-    if opened.has_loss:
-        seconds = budget.share_s(_CHECK_SHARE, _LEAST_S)
-        checks = compare_losses(*_apart(alike), opened, steps, seconds)
-        checks = of_running(checks, alike)
-        alike = [pair for pair in alike if pair[1].failure is None]
-    if opened.has_scores and checks:
-        checks = with_auc(checks, *_apart(alike), budget.share_s(_CHECK_SHARE, _LEAST_S))
-    # What trains otherwise may read otherwise, too.
-    same = [
-        (variant, worker)
-        for variant, worker in alike
-        if worker.failure is None and not variant.other_training(baseline)
-    ]
-    if len(same) > 1:
-        seconds = budget.share_s(_CHECK_SHARE, _LEAST_S)
-        checks += compare_batches(program, *_apart(same), opened, steps, seconds)
-    return checks
-
-
-def _apart(pairs: Pairs) -> tuple[list[Variant], list[Worker]]:
-    return [variant for variant, _ in pairs], [worker for _, worker in pairs]
 
 
 def _timed_sessions(program: AnyProgram, pairs: Pairs) -> list[TimedSession]:
