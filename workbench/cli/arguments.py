@@ -23,8 +23,8 @@ from workbench.experiments.program.toggles import (
     TOGGLES,
     optimizations_of,
     require_free_names,
+    with_usual,
 )
-from workbench.experiments.program.variant import with_usual
 from workbench.models import MODELS
 
 if TYPE_CHECKING:

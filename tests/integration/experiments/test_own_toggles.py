@@ -240,6 +240,8 @@ class TestAChoiceThatFails:
         found = wb.compare(program(build_so), [DIM], **SHORT)
         words = "dim 32 beside dim 16, as was asked: this is another training, whose loss is no "
         assert f"{words}finite number from step 3 on (nan)" in str(found)
+        # In the table, and in the answer where it is the best.
+        assert "dim 32 beside dim 16, no finite loss from step 3 on" in str(found)
         assert len(found.variants) == 2
 
 

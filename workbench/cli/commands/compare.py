@@ -19,9 +19,12 @@ from workbench.cli.arguments import (
     toggle_or_own,
 )
 from workbench.cli.commands.gate import add_gate_options, gate_code, require_gate, words_aside
-from workbench.cli.results import require_writable_results, write_results
+from workbench.cli.results import (
+    require_all_measured,
+    require_writable_results,
+    write_results,
+)
 from workbench.cli.signals import loaded
-from workbench.errors import RunError
 
 if TYPE_CHECKING:
     from workbench.core.toggles.toggle import Toggle
@@ -152,7 +155,5 @@ def _compare(chosen: argparse.Namespace) -> int:
         write_results([comparison], chosen.out)
         gated = chosen.fail_if_slower is not None
         code = gate_code(chosen, comparison, before, out) if gated else 0
-        if comparison.failed:
-            # After all results are written; it makes the exit code that of a failed run.
-            raise RunError(f"{'; '.join(comparison.failed.values())}; the others were measured")
+        require_all_measured(comparison)
         return code

@@ -63,8 +63,13 @@ class Equivalence:
 
     @property
     def asked_otherwise(self) -> str:
-        """What was asked for that makes it another training, in words; "" where nothing was."""
-        return steps_stale(self.stale_lookups) if self.stale_lookups else self.toggles
+        """What was asked for that makes it another training, in words; "" where nothing was.
+
+        They say from which step on it has no finite loss.
+        """
+        asked = steps_stale(self.stale_lookups) if self.stale_lookups else self.toggles
+        broken = _first_broken(self.losses)
+        return f"{asked}, no finite loss from step {broken} on" if asked and broken else asked
 
 
 def asked_otherwise(checks: Iterable[Equivalence]) -> Equivalence | None:
@@ -178,10 +183,15 @@ def other_losses(
 
 def _course(losses: np.ndarray) -> str:
     """Where a curve goes, or from which step on it has no number."""
-    broken = np.flatnonzero(~np.isfinite(losses))
-    if len(broken):
-        return f"is no finite number from step {int(broken[0]) + 1} on ({losses[broken[0]]})"
+    if broken := _first_broken(losses):
+        return f"is no finite number from step {broken} on ({losses[broken - 1]})"
     return f"goes from {losses[0]:.6g} to {losses[-1]:.6g}"
+
+
+def _first_broken(losses: Sequence[float] | np.ndarray) -> int:
+    """The first step whose loss is no finite number; 0 where all are."""
+    broken = np.flatnonzero(~np.isfinite(losses))
+    return int(broken[0]) + 1 if len(broken) else 0
 
 
 def _apart(losses: np.ndarray, baseline: np.ndarray) -> np.ndarray:

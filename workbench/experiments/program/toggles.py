@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
 
 from workbench.core.optimizations import AUTO, Optimizations
@@ -106,6 +107,13 @@ def require_free_names(toggles: Sequence[Toggle]) -> None:
     clash = next((name for name in names if name in taken or names.count(name) > 1), None)
     if clash is not None:
         raise OptionError(f"another toggle is named {clash!r}; expected another name")
+
+
+def with_usual(wish: Optimizations, toggles: Sequence[Toggle]) -> Optimizations:
+    """A setting in which each of these toggles stands somewhere."""
+    names = {each.toggle.name for each in wish.chosen}
+    usual = (each.at(each.choices[0]) for each in toggles if each.name not in names)
+    return dataclasses.replace(wish, chosen=(*wish.chosen, *usual))
 
 
 def _choice(toggle: Toggle, text: str, equals: str) -> Choice:

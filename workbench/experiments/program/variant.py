@@ -12,7 +12,12 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Toggle, Training
 from workbench.errors import OptionError
-from workbench.experiments.program.toggles import TOGGLES, optimizations_of, require_free_names
+from workbench.experiments.program.toggles import (
+    TOGGLES,
+    optimizations_of,
+    require_free_names,
+    with_usual,
+)
 
 # Processes that import TensorFlow anew, each for an environment of its own.
 _MOST_ENVIRONMENTS = 4
@@ -204,13 +209,6 @@ def variants_of(
     return [
         Variant(label=label, optimizations=wish) for label, wish in zip(labels, wishes, strict=True)
     ]
-
-
-def with_usual(wish: Optimizations, own: Sequence[Toggle]) -> Optimizations:
-    """A setting in which each of these toggles stands somewhere."""
-    names = {each.toggle.name for each in wish.chosen}
-    usual = (each.at(each.choices[0]) for each in own if each.name not in names)
-    return dataclasses.replace(wish, chosen=(*wish.chosen, *usual))
 
 
 def require_few_environments(variants: Sequence[Variant]) -> None:
