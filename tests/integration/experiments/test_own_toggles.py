@@ -91,6 +91,17 @@ class TestAuc:
         found = wb.compare(program(build_so), [DIM], **SHORT)
         assert "Dim 32 undefined: one class over 640 rows" in str(found)
 
+    def test_of_a_finished_graph(self):
+        import tensorflow as tf
+
+        with tf.Graph().as_default() as graph:
+            built = build(wb.Optimizations())
+        given = {name: getattr(built, name) for name in ("train_op", "loss", "labels", "scores")}
+        finished = wb.graph_program(graph, **given)
+        found = wb.compare(finished, ["precision=bfloat16"], **SHORT)
+        (check,) = [each for each in found.equivalence if each.asked_otherwise]
+        assert check.auc.rows == 10 * ROWS and 0.5 < check.auc.value <= 1
+
     def test_is_left_out_without_labels(self):
         found = wb.compare(program(lambda chosen: build(chosen, scored=False)), [DIM], **SHORT)
         assert found.checks_of("dim 32")[0].auc is None and "AUC" not in str(found)
@@ -299,6 +310,7 @@ class TestTwoBuilds:
         assert check.toggles == "build new beside build old" and check.auc.value > 0.5
         assert "Build new: it trains another way, as was asked" in str(found)
         assert document(found)["variants"][1]["label"] == "build new"
+        assert found.command == "wb.compare({'old': build, 'new': wider}, budget_s=0.5)"
         found.save(tmp_path / "saved")
         again = load_comparison(tmp_path / "saved")
         report = wb.write_report([again], tmp_path / "report.html").read_text()

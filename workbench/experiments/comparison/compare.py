@@ -16,8 +16,8 @@ from workbench.experiments.comparison.running.process_groups import free_bytes, 
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget, expected_words
-from workbench.experiments.program.as_code import toggle_code
-from workbench.experiments.program.builds import builds_program
+from workbench.experiments.program.as_code import options_code, toggle_code
+from workbench.experiments.program.builds import builds_code, builds_program
 from workbench.experiments.program.configuration import configuration_of
 from workbench.experiments.program.function_program import (
     AnyProgram,
@@ -123,7 +123,9 @@ def compare(
       RunError: a child died, or the program's own code failed; the message says where.
       KeyboardInterrupt: after Ctrl-C, with the words to show; no process is left.
     """
+    expression = ""
     if isinstance(program, Mapping):
+        expression = builds_code(program)
         program, toggles = builds_program(program, toggles)
     require_program(program)
     toggles_to_run = _chosen_toggles(program, toggles, all)
@@ -164,7 +166,8 @@ def compare(
             ]
     finally:
         shown.end()
-    wished = None if all else toggles_to_run
+    # Of build functions the toggle between them is said by the functions.
+    wished = None if all else toggles_to_run[1:] if expression else toggles_to_run
     configuration = configuration_of(
         program,
         [variant.optimizations for variant in variants],
@@ -179,7 +182,8 @@ def compare(
         program,
         runs,
         seed=seed,
-        command=command or _call(program, wished, stage, smart_stage, baseline, budget_s),
+        command=command
+        or _call(expression or program.name, wished, stage, smart_stage, baseline, budget_s),
         settings={
             "budget_s": budget_s,
             "took_s": round(budget.spent_s(), 1),
@@ -238,18 +242,22 @@ def _expected(
 
 
 def _call(
-    program: AnyProgram,
+    program: str,
     toggles: tuple[str | Optimizations | Toggle, ...] | None,
     stage: StageOptions | None,
     smart_stage: SmartStageOptions | None,
     baseline: Optimizations | None,
     budget_s: float,
 ) -> str:
-    given = (
-        toggle_code(each) if isinstance(each, Toggle) else repr(each) for each in toggles or ()
-    )
-    what = "all=True" if toggles is None else f"[{', '.join(given)}]"
-    chosen = f", stage={stage!r}" if stage else ""
-    chosen += f", smart_stage={smart_stage!r}" if smart_stage else ""
-    chosen += f", baseline={baseline!r}" if baseline else ""
-    return f"workbench.compare({program.name}, {what}{chosen}, budget_s={budget_s:g})"
+    what = "all=True" if toggles is None else f"[{', '.join(map(_code, toggles))}]"
+    named = {"stage": stage, "smart_stage": smart_stage, "baseline": baseline}
+    chosen = "".join(f", {name}={_code(value)}" for name, value in named.items() if value)
+    # What is compared with each other is there already where build functions are given by name.
+    given = [program] if program.startswith("{") and toggles == () else [program, what]
+    return f"wb.compare({', '.join(given)}{chosen}, budget_s={budget_s:g})"
+
+
+def _code(given: str | Optimizations | StageOptions | SmartStageOptions | Toggle) -> str:
+    if isinstance(given, str):
+        return repr(given)
+    return toggle_code(given) if isinstance(given, Toggle) else options_code(given)
