@@ -24,6 +24,8 @@ def test_a_hang_is_told_by_how_long_the_others_took():
     found.answered("own", 1000.0)
     assert found.limit_s("own") == 40.0
     assert found.limit_s("stock") == found.limit_s("off") == USUAL_S
+    found.started()
+    assert found.limit_s("own") == 30.0
 
 
 def test_a_long_budget_lengthens_it_and_a_number_sets_it():

@@ -236,6 +236,8 @@ def started_workers(
                 workers.append(Worker(label, program, warm[variables], tolerance))
             for worker in workers:
                 worker.receive()
+            if tolerance is not None:
+                tolerance.started()
             yield workers
             for worker in workers:
                 worker.ask_to_stop()

@@ -45,6 +45,10 @@ class Tolerance:
             return self._limit_s
         return max(self._least_s, _TIMES_SLOWEST * self._slowest_s)
 
+    def started(self) -> None:
+        """Forgets how long TensorFlow's import took, which says nothing of what comes next."""
+        self._slowest_s = 0.0
+
     def answered(self, label: str, seconds: float) -> None:
         """Notes how long an answer took."""
         if label not in self._may_hang:
