@@ -9,18 +9,30 @@ from typing import Any, NoReturn
 from IPython.core.error import UsageError
 
 import workbench
-from workbench.cli.arguments import count, joined, seconds, toggle
+from workbench.cli.arguments import (
+    add_own,
+    count,
+    joined,
+    require_toggles,
+    seconds,
+    toggle_or_own,
+)
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import AnyProgram
-from workbench.experiments.program.own.cell_program import program_of_cell, toggles_of_cell
+from workbench.experiments.program.own.cell_program import (
+    program_of_cell,
+    require_reads,
+    toggles_of_cell,
+)
 from workbench.experiments.program.toggles import JOINED, TOGGLES, optimizations_of
 
 _DESCRIPTION = """Measure the cell without and with optimizations, each in a child process of its
 own. The cell is the body of the program: it defines train_op, and loss if it has one, in the graph
 of a session; or step, a tf.function, and dataset; or model, a compiled Keras model, and dataset. A
 graph sees what is switched on as `optimizations`, as in
-`if optimizations.stage: batch = wb.staged(batch, optimizations.stage)`. The notebook's own
+`if optimizations.stage: batch = wb.staged(batch, optimizations.stage)`. Any cell reads the choice
+of a toggle of its own, such as `--own dim=16,32`, as `optimizations["dim"]`. The notebook's own
 functions and variables are there as far as the cell uses them."""
 
 
@@ -52,6 +64,7 @@ def run_cell(shell: Any, line: str, body: str) -> Any:
     number = len(shell.user_ns.get("In", ())) - 1
     filename = shell.compile.cache(source, number)
     program = program_of_cell(source, filename, shell.user_ns, chosen.name)
+    require_reads(program, chosen.own)
     result = _result_of(program, chosen)
     if chosen.out:
         shell.user_ns[chosen.out] = result
@@ -65,9 +78,12 @@ def _result_of(program: AnyProgram, chosen: argparse.Namespace) -> Any:
         return _traced(program, chosen)
     from workbench.experiments.comparison.compare import compare
 
-    toggles = None if chosen.all else chosen.toggle or toggles_of_cell(program)
-    baseline = optimizations_of(chosen.baseline, *_stages(chosen)) if chosen.baseline else None
+    named = [*(chosen.toggle or ()), *chosen.own]
+    toggles = None if chosen.all else named or toggles_of_cell(program)
     stage, smart_stage = _stages(chosen)
+    baseline = None
+    if chosen.baseline:
+        baseline = optimizations_of(chosen.baseline, stage, smart_stage, chosen.own)
     return compare(
         program,
         toggles,
@@ -97,7 +113,7 @@ def _traced(program: AnyProgram, chosen: argparse.Namespace) -> Any:
         return predict(
             taken, program, chosen.toggle, stage=stage, smart_stage=smart_stage, progress=shown
         )
-    optimizations = joined(chosen.toggle, stage, smart_stage)
+    optimizations = joined(chosen.toggle, stage, smart_stage, chosen.own)
     return trace(
         program, optimizations, steps=chosen.steps, step_stats=chosen.step_stats, progress=shown
     )
@@ -131,6 +147,16 @@ def options_of(line: str) -> argparse.Namespace:
     chosen = _parser().parse_args(words)
     if chosen.out and not chosen.out.isidentifier():
         raise UsageError(f"%%workbench: -o {chosen.out!r} is no name of a variable")
+    others = [name for name in ("all", "predict", "panel") if getattr(chosen, name)]
+    if chosen.own and others:
+        raise UsageError(
+            f"%%workbench: --own is measured, or traced with --trace; leave out --{others[0]}"
+        )
+    try:
+        names = [*(chosen.toggle or ()), *filter(None, [chosen.baseline])]
+        require_toggles(names, chosen.own)
+    except OptionError as error:
+        raise UsageError(f"%%workbench: {error}") from None
     chosen.command = f"%%workbench {line}".rstrip()
     return chosen
 
@@ -148,7 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     toggles.add_argument(
         "--toggle",
         action="append",
-        type=toggle,
+        type=toggle_or_own,
         metavar="NAME",
         help=f"an optimization to switch on: {', '.join(TOGGLES)}, {JOINED}; may "
         "stand several times (default: smart_stage, and stage where a graph uses optimizations)",
@@ -163,8 +189,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     what.add_argument("--panel", action="store_true", help="open the panel instead")
     parser.add_argument(
-        "--baseline", type=toggle, metavar="NAME", help="compare with this (default: all off)"
+        "--baseline",
+        type=toggle_or_own,
+        metavar="NAME",
+        help="compare with this (default: all off)",
     )
+    add_own(parser)
     parser.add_argument("--threads", type=count, metavar="N", help="prefetch threads of a stage")
     parser.add_argument("--capacity", type=count, metavar="N", help="items a stage's buffer holds")
     parser.add_argument(

@@ -209,11 +209,12 @@ def _waiting(model: Any, wait_s: float) -> Any:
         time.sleep(wait_s)
         return np.float32(1)
 
-    def loss(batch: Any) -> Any:
-        found = model.loss(batch)
-        return found * tf.ensure_shape(tf.numpy_function(wait, [found], tf.float32), [])
+    def trained(batch: Any) -> Any:
+        found = model.trained(batch)
+        waited = tf.ensure_shape(tf.numpy_function(wait, [found.loss], tf.float32), [])
+        return found._replace(loss=found.loss * waited)
 
-    return dataclasses.replace(model, loss=loss) if wait_s else model
+    return dataclasses.replace(model, trained=trained) if wait_s else model
 
 
 @contextlib.contextmanager

@@ -5,18 +5,26 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.answers import say
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError, one_line
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of
 from workbench.experiments.program.own.program_place import is_place
-from workbench.experiments.program.toggles import JOINED, TOGGLES, optimizations_of
+from workbench.experiments.program.toggles import (
+    JOINED,
+    THREADS,
+    TOGGLES,
+    optimizations_of,
+    require_free_names,
+    with_usual,
+)
 from workbench.models import MODELS
 
 if TYPE_CHECKING:
@@ -36,15 +44,21 @@ def add_model(
     parser: argparse.ArgumentParser,
     switches: argparse._ActionsContainer,
     words: str = _SWITCHED_ON,
+    named: Callable[[str], str] | None = None,
 ) -> None:
-    """The arguments that say what is run; `switches` gets the toggles, described by `words`."""
+    """The arguments that say what is run; `switches` gets the toggles, described by `words`.
+
+    Args:
+      parser, switches, words: as described.
+      named: what checks the name of a toggle; None is `toggle`.
+    """
     parser.add_argument(
         "model",
         type=_model,
         metavar="PROGRAM",
         help=f"a model, {', '.join(MODELS)}, or a program of your own, as in my_model.py:build",
     )
-    add_toggle(switches, words)
+    add_toggle(switches, words, named)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--data", type=Path, metavar="FILE", help="a log in the model's format")
     source.add_argument(
@@ -92,9 +106,13 @@ def add_model(
     )
 
 
-def add_toggle(parser: argparse._ActionsContainer, words: str) -> None:
+def add_toggle(
+    parser: argparse._ActionsContainer, words: str, named: Callable[[str], str] | None = None
+) -> None:
     words += f": {', '.join(TOGGLES)}, {JOINED}"
-    parser.add_argument("--toggle", action="append", type=toggle, metavar="NAME", help=words)
+    parser.add_argument(
+        "--toggle", action="append", type=named or toggle, metavar="NAME", help=words
+    )
 
 
 def add_own(parser: argparse.ArgumentParser) -> None:
@@ -159,12 +177,41 @@ def toggle(text: str) -> str:
     return text
 
 
+def toggle_or_own(text: str) -> str:
+    """A toggle, also one joined with a choice of `--own`, which may stand behind it."""
+    try:
+        return toggle(text)
+    except argparse.ArgumentTypeError:
+        known = {*TOGGLES, *THREADS, *(each.name for each in STOCK)}
+        parts = [part.partition("=") for part in text.split("+")]
+        if not any(name.isidentifier() and name not in known and eq for name, eq, _ in parts):
+            raise
+    return text
+
+
+def require_toggles(toggles: Sequence[str] | None, with_choices: Sequence[Toggle]) -> None:
+    """Requires that toggles can be had, with those of `--own`.
+
+    Raises:
+      OptionError: an unknown one, or a name of `--own` that another toggle has.
+    """
+    require_free_names(with_choices)
+    for text in toggles or ():
+        optimizations_of(text, StageOptions(), SmartStageOptions(), with_choices)
+
+
 def joined(
-    toggles: Sequence[str] | None, stage: StageOptions, smart_stage: SmartStageOptions
+    toggles: Sequence[str] | None,
+    stage: StageOptions,
+    smart_stage: SmartStageOptions,
+    with_choices: Sequence[Toggle] = (),
 ) -> Optimizations:
     """All toggles together; they may name one optimization each, or the same one again."""
     names = "+".join(dict.fromkeys("+".join(toggles or ()).split("+")))
-    return optimizations_of(names, stage, smart_stage) if names else Optimizations()
+    chosen = Optimizations()
+    if names:
+        chosen = optimizations_of(names, stage, smart_stage, with_choices)
+    return with_usual(chosen, with_choices)
 
 
 def stage_options(chosen: argparse.Namespace) -> StageOptions:

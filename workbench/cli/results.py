@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.answers import say_wrote
+from workbench.errors import RunError
 from workbench.experiments.comparison import COMPARISON_FILE
 from workbench.files.atomic_file import (
     make_directory,
@@ -42,6 +43,16 @@ def saved_comparisons(directory: Path) -> list[Comparison]:
     homes = [directory, *sorted(path for path in directory.glob("*") if path.is_dir())]
     saved = [home for home in homes if (home / COMPARISON_FILE).is_file()]
     return [load_comparison(home) for home in saved or [directory]]
+
+
+def require_all_measured(comparison: Comparison) -> None:
+    """Says which settings failed, once the results of the others are written.
+
+    Raises:
+      RunError: some did, which makes the exit code that of a failed run.
+    """
+    if comparison.failed:
+        raise RunError(f"{'; '.join(comparison.failed.values())}; the others were measured")
 
 
 def require_writable_results(out: Path, comparisons: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ from workbench.core.what_if.predictions import Predicted, Predictions
 from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
 from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.measurement.auc import Auc
 from workbench.experiments.regression.gate import Gate
 from workbench.experiments.regression.rerun import Again
 from workbench.experiments.search.best import Best, Raced
@@ -68,6 +69,10 @@ def _comparison(comparison: Comparison) -> Document:
                 "passed": check.passed,
                 "steps": check.steps,
                 "detail": _plain(check.detail),
+                "losses": check.losses,
+                "baseline_losses": check.baseline_losses,
+                "auc": _auc(check.auc),
+                "baseline_auc": _auc(check.baseline_auc),
             }
             for check in comparison.equivalence
         ],
@@ -75,9 +80,14 @@ def _comparison(comparison: Comparison) -> Document:
             {"name": bound.name, "steps_per_s": bound.steps_per_s, "detail": _plain(bound.detail)}
             for bound in comparison.bounds
         ],
+        "failed": comparison.failed,
         "environment": comparison.environment,
         "command": comparison.command,
     }
+
+
+def _auc(auc: Auc | None) -> Document | None:
+    return dataclasses.asdict(auc) if auc else None
 
 
 def _variant(comparison: Comparison, variant: MeasuredVariant) -> Document:

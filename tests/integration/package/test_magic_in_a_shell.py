@@ -73,3 +73,41 @@ def test_cells_build_steps():
     first, *rest = shown[5].splitlines()
     assert first.startswith("RunError: notebook cell, line 3: ValueError: Dimensions must be equal")
     assert rest == ["%tb shows the whole traceback."]
+
+
+OWN = (
+    "%load_ext workbench",
+    """%%workbench --own dim=16,32 --budget 1s --steps 0 --equivalence-steps 5 --quiet -o graph
+import tensorflow as tf
+weights = tf.compat.v1.get_variable("w", [optimizations["dim"]], use_resource=True)
+loss = tf.reduce_mean(tf.square(weights - 1.0))
+train_op = tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+""",
+    """%%workbench --own dim=16,32 --budget 1s --steps 0 --equivalence-steps 5 --quiet -o function
+import tensorflow as tf
+weights = tf.Variable(tf.ones([optimizations["dim"]]))
+dataset = tf.data.Dataset.from_tensors(2.0).repeat()
+
+@tf.function
+def step(x):
+    weights.assign_sub(0.1 * (weights - x))
+    return tf.reduce_sum(weights)
+""",
+    """for measured in (graph, function):
+    (check,) = [each for each in measured.equivalence if each.asked_otherwise]
+    print(check.label, len(check.losses), check.losses != check.baseline_losses)""",
+)
+
+
+@pytest.mark.slow
+def test_cells_read_their_own_toggles():
+    done = subprocess.run(
+        [sys.executable, "-c", SHELL.format(cells=OWN)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    shown = [part.strip() for part in done.stdout.split("<cell>\n")[1:]]
+    assert "Dim 32: it trains another way, as was asked" in shown[1]
+    assert shown[3].splitlines() == ["dim 32 5 True"] * 2

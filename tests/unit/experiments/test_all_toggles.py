@@ -204,7 +204,7 @@ def test_groups_are_one_comparison_with_ratios_to_their_own_baselines(monkeypatc
     assert found.variants[0].steps_per_s == pytest.approx(10.0)
     assert [ratio.ratio for ratio in found.ratios] == pytest.approx([2.0, 2.0])
     assert found.settings["steps_per_block"] == {"off": 10, "stage": 10, "inline executor": 20}
-    assert found.command == "workbench.compare(mine, all=True, budget_s=40)"
+    assert found.command == "wb.compare(mine, all=True, budget_s=40)"
     *reasons, groups = found.variants[0].notes
     assert "fused_v1 was left out: it has none." in reasons and len(reasons) == 6
     assert "were measured in 2 groups, each beside a baseline of its own" in groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 from pathlib import Path
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.cli.arguments import own_toggle
+from workbench.cli.arguments import own_toggle, require_toggles, toggle_or_own
 from workbench.core.toggles.stock import gpu_threads
 from workbench.errors import DataError, OptionError
 from workbench.experiments.program.as_code import options_code, program_code
@@ -103,6 +104,28 @@ class TestNames:
         with pytest.raises(OptionError, match=f"another toggle is named '{name}'"):
             variants_of([wb.Toggle(name, [0, 1])], *OPTIONS)
 
+    @pytest.mark.parametrize("name", ["stage", "batch_size", "xla"])
+    def test_that_are_taken_are_an_error_at_every_door(self, name):
+        words = f"another toggle is named '{name}'"
+        with pytest.raises(OptionError, match=words):
+            require_possible(GRAPH, on(wb.Toggle(name, [0, 1]).at(1)))
+        with pytest.raises(OptionError, match=words):
+            require_toggles(None, [own_toggle(f"{name}=0,1")])
+        with pytest.raises(DataError, match=words):
+            optimizations_from(to_json(on(wb.Toggle(name, [0, 1]).at(1))))
+        with pytest.raises(OptionError, match=words):
+            variants_of([on(wb.Toggle(name, [0, 1]).at(1))], *OPTIONS)
+
+    def test_of_a_command_line_may_be_joined(self):
+        assert toggle_or_own("dim=32+grappler=off") == "dim=32+grappler=off"
+        require_toggles(["dim=32+grappler=off"], [DIM])
+        for wrong in (["dim=7"], ["width=32"], ["dim"]):
+            with pytest.raises(OptionError):
+                require_toggles(wrong, [DIM])
+        for wrong in ("turbo", "turbo+stage", "grappler=on", "1st=2"):
+            with pytest.raises(argparse.ArgumentTypeError):
+                toggle_or_own(wrong)
+
     def test_of_a_command_line(self):
         assert own_toggle("dim=16,32.5,true,big").choices == (16, 32.5, True, "big")
         for wrong in ("dim", "dim=16", "=1,2", "d-m=1,2"):
@@ -139,6 +162,12 @@ class TestVariants:
         found = variants_of([DIM, "xla=clusters"], *OPTIONS)
         assert [each.label for each in found] == ["off", "dim 32", "dim 64", "XLA clusters"]
         assert [each.optimizations["dim"] for each in found] == [16, 32, 64, 16]
+
+    def test_the_baseline_has_the_usual_choice_of_what_a_setting_has(self):
+        off, dim, grappler = variants_of([on(DIM.at(32)), "grappler=off"], *OPTIONS)
+        assert [each.optimizations["dim"] for each in (off, dim, grappler)] == [16, 32, 16]
+        with pytest.raises(OptionError, match="another toggle is named 'dim'"):
+            variants_of([on(DIM.at(32)), on(wb.Toggle("dim", [8, 9]).at(9))], *OPTIONS)
 
     def test_of_several_builds(self):
         program, toggles = builds_program({"old": lambda _: 1, "new": lambda _: 2}, None)
@@ -193,8 +222,8 @@ class TestRefusals:
         ("fields", "words"),
         [
             ({"smart_stage": wb.SmartStageOptions()}, "smart_stage .* so it is not cut"),
-            ({"fused_embeddings": "auto"}, "fuses_graph .* has no fused ops"),
-            ({"fused_embeddings": "v2"}, "built_fusion .* has no fused ops"),
+            ({"fused_embeddings": "auto"}, "auto fused .* has no fused ops"),
+            ({"fused_embeddings": "v2"}, "fused lookups .* has no fused ops"),
         ],
     )
     def test_of_a_function_that_xla_compiles(self, fields, words):
@@ -240,6 +269,13 @@ class TestRefusals:
         assert arguments_of_make(takes_all, on(DIM.at(32))) == {"dim": 32}
         with pytest.raises(OptionError, match="make has no parameter 'width'"):
             require_possible(program, on(wb.Toggle("width", [1, 2]).at(2)))
+
+    def test_make_may_have_the_whole_setting(self):
+        setting = on(DIM.at(32), wb.Toggle("width", [1, 2]).at(2))
+        read = lambda optimizations, dim=16: (optimizations["width"], dim)  # noqa: E731
+        program = wb.FunctionProgram(name="mine", make=read)
+        require_possible(program, setting)
+        assert read(**arguments_of_make(program, setting)) == (2, 32)
 
 
 SHOWN = st.text(max_size=20).filter(lambda text: text and text.isprintable())

@@ -20,6 +20,8 @@ ROUNDED = LOSSES * np.float32(1 + 5e-7)
 class Trained:
     """A worker whose steps have these losses."""
 
+    failure = None
+
     def __init__(self, losses):
         self._losses, self._asked, self._first = losses, [], 0
 

@@ -63,8 +63,10 @@ def test_a_program_is_made_of_functions():
             "there is no toggle 'turbo'; expected one of stage, smart_stage, fused_v1, fused_v2, "
             "grouped, auto_fused, "
             "inline_executor, cost_model_executor, "
-            "xla=clusters, precision=bfloat16, onednn=off, grappler=off|no_memory_optimizer, "
-            "caller_thread=on, freed_memory=given_back, or several joined by +, also with "
+            "tf_data=prefetch|parallel_map|private_threads|not_deterministic|cache, "
+            "xla=clusters|function, precision=bfloat16, onednn=off, "
+            "grappler=off|no_memory_optimizer, caller_thread=on, freed_memory=given_back, "
+            "gpu_threads=private, zentf=on, or several joined by +, also with "
             "inter_op_threads=N or intra_op_threads=N",
         ),
         (

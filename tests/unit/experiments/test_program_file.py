@@ -13,7 +13,7 @@ import pytest
 import workbench as wb
 from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
-from workbench.experiments.program.function_program import own_batch_size
+from workbench.experiments.program.function_program import arguments_of_make, own_batch_size
 from workbench.experiments.program.own import program_file
 from workbench.experiments.program.own.program_file import find_program, program_at
 from workbench.experiments.program.own.program_place import is_place, program_place
@@ -39,6 +39,10 @@ def build_by_default(optimizations=None):
 
 def make():
     return "step", "data"
+
+def make_wide(dim=8, **others):
+    return "step", (dim, others)
+
 
 def make_sized(batch_size=16):
     return "step", batch_size
@@ -115,6 +119,17 @@ def test_the_size_of_a_batch_can_be_chosen_where_make_has_one(folder, name):
     assert own_batch_size(program) == 16
     assert program.make() == ("step", 16)
     assert program.make(batch_size=64) == ("step", 64)
+
+
+def test_own_toggles_reach_the_make_of_a_file(folder):
+    program = travelled("my_model.py:make_wide")
+    dim, width = wb.Toggle("dim", [8, 16]), wb.Toggle("width", [1, 2])
+    setting = Optimizations(chosen=(dim.at(16), width.at(2)))
+    given = arguments_of_make(program, setting)
+    assert program.make(**given) == ("step", (16, {"width": 2}))
+    assert own_batch_size(program) is None
+    with pytest.raises(OptionError, match="make has no parameter 'dim'"):
+        arguments_of_make(travelled("my_model.py:make_sized"), setting)
 
 
 def test_a_program_keeps_its_name_parts_and_settings(folder):

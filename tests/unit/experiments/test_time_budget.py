@@ -54,6 +54,8 @@ class Machine:
 class FakeWorker:
     """Takes the time of a machine for what it is told, one command after the other."""
 
+    failure = None
+
     def __init__(self, machine: Machine, processes: int) -> None:
         self.machine, self._processes = machine, processes
         self._asked, self._read = [], {}
@@ -114,7 +116,7 @@ def measured(monkeypatch):
         machine = Machine(step_s, epoch)
 
         class Started:
-            def __init__(self, programs, environments):
+            def __init__(self, programs, environments, tolerance):
                 machine.now += START_S * len(programs)
                 self.workers = [FakeWorker(machine, len(programs)) for _ in programs]
 

@@ -14,6 +14,7 @@ from tests.builders.traces import staged_trace
 from workbench.cli import arguments, main
 from workbench.cli.commands import compare, demo
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.toggle import Toggle
 from workbench.core.trace import chrome_json
 from workbench.errors import OutputError, RunError
 from workbench.experiments.comparison import compare as experiments
@@ -365,3 +366,35 @@ def test_a_program_of_ones_own_is_measured_with_what_suits_it(tmp_path, monkeypa
     assert run("compare", "m:b") == 1
     assert seen == [(functional, ("smart_stage",))]
     assert capsys.readouterr().out == "Reading m:b\n"
+
+
+def test_a_setting_that_failed_is_an_error_after_the_results(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    program = FunctionProgram(name="mine", make=lambda dim: None)
+    monkeypatch.setattr(found_program, "found_program", lambda text: program)
+    seen = []
+
+    def measured(program, toggles, **options):
+        seen.append(toggles)
+        return comparison(failed={"dim 32": "Dim 32: too wide"})
+
+    monkeypatch.setattr(experiments, "compare", measured)
+    assert run("compare", "m:b", "--own", "dim=16,32", "--toggle", "dim=32+grappler=off") == 1
+    assert seen == [("dim=32+grappler=off", Toggle("dim", [16, 32]))]
+    said = capsys.readouterr()
+    assert "Dim 32: too wide; the others were measured" in said.err
+    assert (tmp_path / "results/report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--own", "stage=0,1"], "another toggle is named 'stage'"),
+        (["--own", "1st=0,1"], "has no name; expected at most 64 letters"),
+        (["--own", "dim=16,32", "--toggle", "dim=7"], "no choice '7'"),
+        (["--toggle", "dim=7"], "there is no toggle 'dim'"),
+    ],
+)
+def test_own_toggles_that_cannot_be_are_refused_before_anything_runs(capsys, arguments, said):
+    assert run("compare", "m:b", *arguments) == 2
+    assert said in capsys.readouterr().err

@@ -113,3 +113,11 @@ def test_a_failed_run_is_no_verdict_of_a_gate(saved, monkeypatch):
     monkeypatch.setattr(experiments, "compare", fails)
     assert run("compare", "dlrm", "--generate", "50") == 1
     assert run("compare", "dlrm", "--generate", "50", "--fail-if-slower", "3%") == 2
+
+
+def test_a_setting_that_failed_fails_the_gate_after_its_words(saved, capsys):
+    comparison(failed={"dim 32": "Dim 32: too wide"}).save(saved / "partly")
+    assert run("gate", "partly", "--fail-if-slower", "3%") == 2
+    said = capsys.readouterr()
+    assert said.out.startswith("Gate: holds.")
+    assert "Dim 32: too wide; the others were measured" in said.err

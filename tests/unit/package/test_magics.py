@@ -14,8 +14,10 @@ import workbench
 from workbench import magics
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.errors import OptionError
 from workbench.experiments.comparison import compare as compare_module
 from workbench.experiments.comparison import trace as trace_module
+from workbench.experiments.program.function_program import arguments_of_make
 from workbench.experiments.what_if import predict as predict_module
 
 GRAPH = "batch = optimizations.stage\ntrain_op = batch\n"
@@ -97,6 +99,35 @@ def test_it_traces_and_predicts_instead(asked):
     assert seen["arguments"][1] == ["stage"]
 
 
+def test_own_toggles_are_read_by_the_cell(asked):
+    body = "train_op = optimizations['dim']\n"
+    line = "--own dim=16,32 --toggle dim=32+grappler=off --baseline intra_op_threads=1"
+    seen = asked(line, body)
+    dim = workbench.Toggle("dim", [16, 32])
+    assert seen["arguments"] == (["dim=32+grappler=off", dim],)
+    assert seen["program"].build(Optimizations(chosen=(dim.at(32),))).train_op == 32
+    seen = asked("--own dim=16,32", body)
+    assert seen["arguments"] == ([dim],)
+    seen = asked("--trace --own dim=16,32", body)
+    assert seen["arguments"][0] == Optimizations(chosen=(dim.at(16),))
+    seen = asked("--own dim=16,32", "step = optimizations['dim']\ndataset = 1\n")
+    arguments = arguments_of_make(seen["program"], Optimizations(chosen=(dim.at(32),)))
+    assert seen["program"].make(**arguments) == (32, 1)
+
+
+def test_a_cell_that_reads_no_toggle_says_so(asked):
+    for body in ("train_op = 1\n", "step = 1\ndataset = 1\n"):
+        with pytest.raises(OptionError, match="reads no toggle: write optimizations.'dim'."):
+            asked("--own dim=16,32", body)
+
+
+def test_labels_without_scores_are_something_else(asked):
+    built = asked("", "train_op = 1\nlabels = 'mine'\n")["program"].build(Optimizations())
+    assert built.labels is None
+    built = asked("", "train_op, labels, scores = 1, 2, 3\n")["program"].build(Optimizations())
+    assert (built.labels, built.scores) == (2, 3)
+
+
 def test_the_panel_is_opened_for_the_program(asked, monkeypatch):
     monkeypatch.setattr(workbench, "Workbench", lambda program: program, raising=False)
     assert asked("--panel --name mine")["found"].name == "mine"
@@ -122,6 +153,12 @@ def test_variables_and_functions_of_the_notebook_are_there(asked, shell):
         ("--steps -1", "'-1' is not a whole number of at least 1"),
         ("--trace --panel", "not allowed with argument --trace"),
         ("--all --toggle stage", "not allowed with argument --all"),
+        ("--own dim=16", "Toggle 'dim' has 1 choices"),
+        ("--own stage=0,1", "another toggle is named 'stage'"),
+        ("--own d-m=0,1", "has no name; expected at most 64 letters"),
+        ("--own dim=16,32 --toggle dim=7", "no choice '7'"),
+        ("--toggle dim=32", "there is no toggle 'dim'"),
+        ("--own dim=16,32 --panel", "leave out --panel"),
         ("-o 5x", "-o '5x' is no name of a variable"),
         ("--name 'x", "No closing quotation"),
     ],

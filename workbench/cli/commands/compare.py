@@ -12,12 +12,18 @@ from workbench.cli.arguments import (
     add_own,
     add_step_stats,
     chosen_program,
+    require_toggles,
     seconds,
     smart_stage_options,
     stage_options,
+    toggle_or_own,
 )
 from workbench.cli.commands.gate import add_gate_options, gate_code, require_gate, words_aside
-from workbench.cli.results import require_writable_results, write_results
+from workbench.cli.results import (
+    require_all_measured,
+    require_writable_results,
+    write_results,
+)
 from workbench.cli.signals import loaded
 
 if TYPE_CHECKING:
@@ -33,7 +39,7 @@ _EXAMPLES = """examples:
   workbench compare din --toggle fused_v2 --generate 50000
   workbench compare wdl --all --budget 5min
   workbench compare my_model.py:build --toggle stage
-  workbench compare my_model.py:build --own embedding_dim=16,32 --toggle xla=clusters
+  workbench compare my_model.py:build --own dim=16,32 --toggle smart_stage+dim=32
   workbench compare my_model.py:build --toggle stage --fail-if-slower 3% --markdown summary.md
 
 stage is the model's own stage; smart_stage a plan for the model without one, made from a short
@@ -43,7 +49,7 @@ columns of text by other kernels; inline_executor runs its steps on one thread, 
 schedules them by costs learned while it warms up. Join them with "+" to switch several on at once:
 stage+smart_stage is a plan for the model with its own stage, fused_v2+smart_stage one for the model
 with fused lookups, auto_fused+intra_op_threads=1 fuses and runs each op on one thread. Each
---toggle is measured by itself. TensorFlow's own toggles have choices, as in grappler=off; docs of
+--toggle is measured by itself. TensorFlow's own toggles have choices, as in NAME=off; docs of
 toggles (docs/toggles.md) say what each does. --own adds one of your program's.
 
 --all measures each of the eight alone, and stage+smart_stage+fused_v2+cost_model_executor: ten
@@ -76,7 +82,7 @@ def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     switches = compare.add_mutually_exclusive_group()
-    add_model(compare, switches)
+    add_model(compare, switches, named=toggle_or_own)
     switches.add_argument(
         "--all",
         action="store_true",
@@ -121,6 +127,7 @@ def _compare(chosen: argparse.Namespace) -> int:
     from workbench.experiments.comparison.environment import machine
     from workbench.experiments.regression.gate import require_machine, require_same
 
+    require_toggles(chosen.toggle, chosen.own)
     loaded()
     with words_aside(chosen) as out:
         before = require_gate(chosen)
@@ -146,6 +153,7 @@ def _compare(chosen: argparse.Namespace) -> int:
         show(comparison)
         comparison.save(chosen.out / _COMPARISON)
         write_results([comparison], chosen.out)
-        if chosen.fail_if_slower is None:
-            return 0
-        return gate_code(chosen, comparison, before, out)
+        gated = chosen.fail_if_slower is not None
+        code = gate_code(chosen, comparison, before, out) if gated else 0
+        require_all_measured(comparison)
+        return code

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from workbench.cli.answers import say_wrote, show
-from workbench.cli.results import saved_comparisons
+from workbench.cli.results import require_all_measured, saved_comparisons
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError, one_line
 from workbench.files.atomic_file import is_stdout, make_directory, replacing, require_writable_file
@@ -148,7 +148,10 @@ def _gate(chosen: argparse.Namespace) -> int:
         raise OptionError("a gate needs a limit, as in --fail-if-slower 3%")
     with words_aside(chosen) as out:
         before = require_gate(chosen)
-        return gate_code(chosen, _only(chosen.results), before, out)
+        comparison = _only(chosen.results)
+        code = gate_code(chosen, comparison, before, out)
+        require_all_measured(comparison)
+        return code
 
 
 def _only(directory: Path) -> Comparison:

@@ -16,8 +16,8 @@ from workbench.experiments.comparison.running.process_groups import groups_that_
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget, expected_words
-from workbench.experiments.program.as_code import toggle_code
-from workbench.experiments.program.builds import builds_program
+from workbench.experiments.program.as_code import options_code, toggle_code
+from workbench.experiments.program.builds import builds_code, builds_program
 from workbench.experiments.program.configuration import configuration_of
 from workbench.experiments.program.function_program import (
     AnyProgram,
@@ -53,6 +53,7 @@ def compare(
     seed: int = 0,
     command: str | None = None,
     progress: bool | Callable[[str], None] = True,
+    answer_limit_s: float | None = None,
 ) -> Comparison:
     """Runs a program without and with its optimizations, each in a child process of its own.
 
@@ -74,7 +75,7 @@ def compare(
         - "inline_executor", "cost_model_executor": its session on that executor.
         - Several joined by "+", such as "stage+smart_stage", a plan for the program with its own
           stage.
-        - "grappler=off" and the like: a choice of TensorFlow's own toggles, see docs/toggles.md.
+        - "name=choice": a choice of TensorFlow's own toggles, see docs/toggles.md.
         - Settings, as `Optimizations`.
         - Toggles of your own, as `Toggle`: each choice but the first is a variant. The program
           reads it as `optimizations["name"]`.
@@ -106,6 +107,12 @@ def compare(
       seed: of the bootstrap.
       command: how to run this again, for the report; None describes this call.
       progress: True shows lines on stderr, False none, a function is called with each.
+      answer_limit_s: seconds after which a choice of a toggle of your own counts as hanging, when
+        it builds the program or runs steps. None takes five times what the slowest other variant
+        took for an answer, at least 30 seconds, and at least the budget.
+
+    A variant with a choice of a toggle that fails is left out, and a note says why. The others go
+    on. Where the baseline alone would be left, the failure is raised.
 
     Returns:
       The Comparison; its baseline is the first variant.
@@ -117,7 +124,9 @@ def compare(
       RunError: a child died, or the program's own code failed; the message says where.
       KeyboardInterrupt: after Ctrl-C, with the words to show; no process is left.
     """
+    expression = ""
     if isinstance(program, Mapping):
+        expression = builds_code(program)
         program, toggles = builds_program(program, toggles)
     require_program(program)
     toggles_to_run = _chosen_toggles(program, toggles, all)
@@ -129,6 +138,8 @@ def compare(
     require_step_stats(program, step_stats)
     if not budget_s > 0:
         raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
+    if answer_limit_s is not None and not answer_limit_s > 0:
+        raise OptionError(f"answer_limit_s is {answer_limit_s!r}; expected seconds above 0")
     shown = Progress(progress)
     budget = TimeBudget(budget_s)
     left_out: dict[str, str] = {}
@@ -150,12 +161,14 @@ def compare(
                     equivalence_steps=equivalence_steps,
                     verify=verify,
                     progress=shown,
+                    answer_limit_s=answer_limit_s,
                 )
                 for number, group in enumerate(groups)
             ]
     finally:
         shown.end()
-    wished = None if all else toggles_to_run
+    # Of build functions the toggle between them is said by the functions.
+    wished = None if all else toggles_to_run[1:] if expression else toggles_to_run
     configuration = configuration_of(
         program,
         [variant.optimizations for variant in variants],
@@ -170,7 +183,8 @@ def compare(
         program,
         runs,
         seed=seed,
-        command=command or _call(program, wished, stage, smart_stage, baseline, budget_s),
+        command=command
+        or _call(expression or program.name, wished, stage, smart_stage, baseline, budget_s),
         settings={
             "budget_s": budget_s,
             "took_s": round(budget.spent_s(), 1),
@@ -229,18 +243,22 @@ def _expected(
 
 
 def _call(
-    program: AnyProgram,
+    program: str,
     toggles: tuple[str | Optimizations | Toggle, ...] | None,
     stage: StageOptions | None,
     smart_stage: SmartStageOptions | None,
     baseline: Optimizations | None,
     budget_s: float,
 ) -> str:
-    given = (
-        toggle_code(each) if isinstance(each, Toggle) else repr(each) for each in toggles or ()
-    )
-    what = "all=True" if toggles is None else f"[{', '.join(given)}]"
-    chosen = f", stage={stage!r}" if stage else ""
-    chosen += f", smart_stage={smart_stage!r}" if smart_stage else ""
-    chosen += f", baseline={baseline!r}" if baseline else ""
-    return f"workbench.compare({program.name}, {what}{chosen}, budget_s={budget_s:g})"
+    what = "all=True" if toggles is None else f"[{', '.join(map(_code, toggles))}]"
+    named = {"stage": stage, "smart_stage": smart_stage, "baseline": baseline}
+    chosen = "".join(f", {name}={_code(value)}" for name, value in named.items() if value)
+    # What is compared with each other is there already where build functions are given by name.
+    given = [program] if program.startswith("{") and toggles == () else [program, what]
+    return f"wb.compare({', '.join(given)}{chosen}, budget_s={budget_s:g})"
+
+
+def _code(given: str | Optimizations | StageOptions | SmartStageOptions | Toggle) -> str:
+    if isinstance(given, str):
+        return repr(given)
+    return toggle_code(given) if isinstance(given, Toggle) else options_code(given)

@@ -36,6 +36,7 @@ class Comparison(Displayed):
       command: what reproduces it.
       settings: program, options and plan of the measurement; its "configuration" is what
         `workbench rerun` reads.
+      failed: why settings with a choice of a toggle were left out, a sentence each, by label.
     """
 
     program: str
@@ -47,6 +48,7 @@ class Comparison(Displayed):
     environment: dict[str, Any]
     command: str
     settings: dict[str, Any]
+    failed: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
         """The table of its variants, as a terminal shows it."""

@@ -37,7 +37,11 @@ def summary(
     """
     first = runs[0]
     variants = _measured_variants(runs, seed)
-    variants[0] = dataclasses.replace(variants[0], notes=(*variants[0].notes, *notes))
+    failed = {label: words for run in runs for label, words in run.failed.items()}
+    labels = [variant.label for variant in variants]
+    variants[0] = dataclasses.replace(
+        variants[0], notes=(*variants[0].notes, *notes, *_failure_notes(failed, labels))
+    )
     return Comparison(
         program=program.name,
         variants=tuple(variants),
@@ -59,7 +63,15 @@ def summary(
             **settings,
             "bootstrap_seed": seed,
         },
+        failed={label: words for label, words in failed.items() if label not in labels},
     )
+
+
+def _failure_notes(failed: Mapping[str, str], measured: Sequence[str]) -> list[str]:
+    return [
+        f"{words}; {'it has no trace' if label in measured else 'it was left out'}."
+        for label, words in failed.items()
+    ]
 
 
 def _variants(runs: Sequence[InterleavedRun]) -> list[Variant]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Callable, Sequence
 
@@ -74,6 +75,9 @@ class Pilot:
     rest_s: float
 
 
+_NO_PILOT = Pilot(step_ns=0.0, rest_s=0.0)
+
+
 def run_pilots(
     sessions: Sequence[TimedSession], *, budget_s: float, progress: Progress
 ) -> list[Pilot]:
@@ -84,6 +88,9 @@ def run_pilots(
       budget_s: seconds for all of them. What a session must have run before it is measured is
         run in any case.
       progress: shows what is done.
+
+    Returns:
+      One for each session; an empty one where a worker failed that may.
 
     Raises:
       RunError: a session's data ended.
@@ -111,7 +118,8 @@ def run_blocks(
       progress: shows every block.
 
     Returns:
-      The plan, with the rounds that ran, and by label what was measured.
+      The plan, with the rounds that ran, and by label what was measured. Both lack the sessions
+      whose workers failed meanwhile, and may.
 
     Raises:
       RunError: a session's data ended.
@@ -135,33 +143,45 @@ def run_blocks(
             left_s = spent / done * (total - done) if done else plan.seconds
             progress.block(done + 1, total, left_s + then_s)
             session = sessions[index]
+            done += 1
             ends = run_block(session, plan.steps[index], step_ns[index]).ends_ns
+            if session.worker.failure is not None:
+                continue
             rates[session.label].append(block_rate(ends, plan.dropped[index]))
             steps[session.label].append(np.diff(ends)[plan.dropped[index] :])
-            done += 1
+    runs = [session.worker.failure is None for session in sessions]
+    plan = dataclasses.replace(
+        plan,
+        steps=tuple(itertools.compress(plan.steps, runs)),
+        dropped=tuple(itertools.compress(plan.dropped, runs)),
+    )
     return plan, {
-        label: MeasuredBlocks(
-            rates=tuple(rates[label]),
-            step_ns_median=float(np.median(np.concatenate(steps[label]))),
+        session.label: MeasuredBlocks(
+            rates=tuple(rates[session.label]),
+            step_ns_median=float(np.median(np.concatenate(steps[session.label]))),
         )
-        for label in rates
+        for session in itertools.compress(sessions, runs)
     }
 
 
 def _pilot(session: TimedSession, most_s: float) -> Pilot:
     first = run_block(session, _FIRST_STEPS + session.ahead, 0.0)
+    if session.worker.failure is not None:
+        return _NO_PILOT
     step_ns = 1e9 / block_rate(first.ends_ns, session.ahead)
     warm_up = int(np.clip(most_s * 1e9 / step_ns, *_WARM_UP_STEPS))
     pilot = int(np.clip(most_s * 1e9 / step_ns, *_PILOT_STEPS))
     dropped = max(warm_up, session.learning_steps) + session.ahead
     begun = time.monotonic()
     ends_ns = run_block(session, dropped + pilot, step_ns).ends_ns
+    if session.worker.failure is not None:
+        return _NO_PILOT
     rest_s = time.monotonic() - begun - float(ends_ns[-1] - ends_ns[0]) / 1e9
     return Pilot(step_ns=1e9 / block_rate(ends_ns, dropped), rest_s=max(0.0, rest_s))
 
 
 def run_block(session: TimedSession, steps: int, step_ns: float) -> Steps:
-    """Runs one block of a session.
+    """Runs one block of a session; no step where its worker has failed, and may.
 
     Args:
       session: warm, or to be warmed up by it.
@@ -174,10 +194,12 @@ def run_block(session: TimedSession, steps: int, step_ns: float) -> Steps:
     measured = session.worker.call(
         RunBlock(session=session.name, steps=steps), expected_s=steps * step_ns / 1e9
     )
-    if measured.ended:
-        raise RunError(
-            f"The data of {session.label!r} ended after {len(measured.ends_ns) - 1} steps of a "
-            "block; repeat the dataset, so that a measurement of any length can run"
+    if measured.ended and session.worker.failure is None:
+        session.worker.fail(
+            RunError(
+                f"The data of {session.label!r} ended after {len(measured.ends_ns) - 1} steps of a "
+                "block; repeat the dataset, so that a measurement of any length can run"
+            )
         )
     return measured
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from workbench.experiments.measurement.auc import Auc
 from workbench.number_words import counted, steps_stale
 
 Kind = Literal[
@@ -45,6 +46,7 @@ class Equivalence:
       toggles: which toggles make it another training, as was asked, such as "dim 32 beside dim 16";
         it never passes either.
       losses, baseline_losses: of the steps, of such a check; else empty.
+      auc, baseline_auc: of such a check of a program that gives labels and scores; else None.
     """
 
     label: str
@@ -56,11 +58,18 @@ class Equivalence:
     losses: tuple[float, ...] = ()
     baseline_losses: tuple[float, ...] = ()
     toggles: str = ""
+    auc: Auc | None = None
+    baseline_auc: Auc | None = None
 
     @property
     def asked_otherwise(self) -> str:
-        """What was asked for that makes it another training, in words; "" where nothing was."""
-        return steps_stale(self.stale_lookups) if self.stale_lookups else self.toggles
+        """What was asked for that makes it another training, in words; "" where nothing was.
+
+        They say from which step on it has no finite loss.
+        """
+        asked = steps_stale(self.stale_lookups) if self.stale_lookups else self.toggles
+        broken = _first_broken(self.losses)
+        return f"{asked}, no finite loss from step {broken} on" if asked and broken else asked
 
 
 def asked_otherwise(checks: Iterable[Equivalence]) -> Equivalence | None:
@@ -154,11 +163,11 @@ def other_losses(
     what = f"its lookups are {steps_stale(stale_lookups)}" if stale_lookups else toggles
     detail = f"{what}, as was asked: this is another training"
     if steps:
-        apart = np.max(_apart(losses[:steps], baseline[:steps]))
-        detail += (
-            f", whose loss goes from {losses[0]:.6g} to {losses[steps - 1]:.6g}, the baseline's "
-            f"from {baseline[0]:.6g} to {baseline[steps - 1]:.6g}; at most {apart:.1e} apart"
-        )
+        detail += f", whose loss {_course(losses[:steps])}, the baseline's"
+        detail += f" {_course(baseline[:steps]).removeprefix('goes ')}"
+        if np.isfinite([losses[:steps], baseline[:steps]]).all():
+            apart = np.max(_apart(losses[:steps], baseline[:steps]))
+            detail += f"; at most {apart:.1e} apart"
     return Equivalence(
         label=label,
         kind="exact losses",
@@ -170,6 +179,19 @@ def other_losses(
         losses=tuple(map(float, losses[:steps])),
         baseline_losses=tuple(map(float, baseline[:steps])),
     )
+
+
+def _course(losses: np.ndarray) -> str:
+    """Where a curve goes, or from which step on it has no number."""
+    if broken := _first_broken(losses):
+        return f"is no finite number from step {broken} on ({losses[broken - 1]})"
+    return f"goes from {losses[0]:.6g} to {losses[-1]:.6g}"
+
+
+def _first_broken(losses: Sequence[float] | np.ndarray) -> int:
+    """The first step whose loss is no finite number; 0 where all are."""
+    broken = np.flatnonzero(~np.isfinite(losses))
+    return int(broken[0]) + 1 if len(broken) else 0
 
 
 def _apart(losses: np.ndarray, baseline: np.ndarray) -> np.ndarray:

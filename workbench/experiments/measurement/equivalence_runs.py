@@ -10,6 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from workbench.experiments.measurement.check_sessions import (
+    close_session,
+    open_session,
+    run_steps,
+)
 from workbench.experiments.measurement.equivalence import (
     ROUNDINGS,
     TOLERANCE,
@@ -20,18 +25,10 @@ from workbench.experiments.measurement.equivalence import (
     same_batches,
     verified_parts,
 )
-from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.process import Worker
-from workbench.experiments.worker.wire.messages import (
-    Close,
-    Open,
-    Opened,
-    RunSteps,
-    Steps,
-    VerifyFusion,
-)
+from workbench.experiments.worker.wire.messages import Opened, RunSteps, VerifyFusion
 
 _SEEDS = (
     "weights or data begin differently; TensorFlow, NumPy and random are seeded before a program "
@@ -52,8 +49,6 @@ _TO_THE_END = 1_000_000_000
 _FEWEST_THREADS_TO_MIX = 2
 # Each keeps a core busy while its graph is built.
 _AT_ONCE = 2
-# Steps whose time says how many more fit.
-_FIRST_STEPS = 10
 
 
 def compare_losses(
@@ -76,12 +71,12 @@ def compare_losses(
     reopened = [worker for worker, reopens in zip(workers, several, strict=True) if reopens]
     for variant, worker, reopens in zip(variants, workers, several, strict=True):
         if reopens:
-            _open(worker, "single", "build", variant.with_threads(1))
+            open_session(worker, "single", "build", variant.with_threads(1))
     for worker in reopened:
         worker.receive()
     more = [0] * len(workers)
-    losses = [ran.values for ran in _run(workers, sessions, steps, more, "loss", seconds)]
-    _close(reopened, "single")
+    losses = [ran.values for ran in run_steps(workers, sessions, steps, more, "loss", seconds)]
+    close_session(reopened, "single")
     stale = [max(variants[0].stale_lookups, variant.stale_lookups) for variant in variants]
     toggles = [variant.other_training(variants[0]) for variant in variants]
     rounds = [opened.gpus or _sums_otherwise(variant, variants[0]) for variant in variants]
@@ -95,7 +90,11 @@ def compare_losses(
     ]
     rounded: list[np.ndarray] = []
     pairs = zip(variants, workers, strict=True)
-    alike = [worker for variant, worker in pairs if _runs_as(variant, variants[0])]
+    alike = [
+        worker
+        for variant, worker in pairs
+        if _runs_as(variant, variants[0]) and worker.failure is None
+    ]
     # More of them allow no less, so what has passed needs none of the rest.
     while len(rounded) < len(ROUNDINGS) and any(map(_is_apart, checks)):
         roundings = ROUNDINGS[len(rounded) :][: min(len(alike), _AT_ONCE)]
@@ -155,13 +154,14 @@ def _rounded_losses(
     """
     used = workers[: len(roundings)]
     for worker, rounding in zip(used, roundings, strict=True):
-        _open(worker, "rounded", "build", baseline.with_threads(1), rounding=rounding)
+        open_session(worker, "rounded", "build", baseline.with_threads(1), rounding=rounding)
     for worker in used:
         worker.receive()
-    counts = [steps] * len(used)
-    ran = _run_all(used, ["rounded"] * len(used), counts, "loss")
-    _close(used, "rounded")
-    return [each.values for each in ran]
+    for worker in used:
+        worker.send(RunSteps(session="rounded", steps=steps, fetch="loss"))
+    losses = [worker.receive().values for worker in used]
+    close_session(used, "rounded")
+    return losses
 
 
 def _begins_apart(check: Equivalence, losses: np.ndarray, baseline: np.ndarray) -> bool:
@@ -193,7 +193,8 @@ def verify_fusion(variants: Sequence[Variant], workers: Sequence[Worker]) -> lis
         if variant.optimizations.fuses_graph:
             # One after another: each holds its variables three times meanwhile.
             found = worker.call(VerifyFusion(session="main"))
-            checks.append(verified_parts(variant.label, found.right, found.detail))
+            if worker.failure is None:
+                checks.append(verified_parts(variant.label, found.right, found.detail))
     return checks
 
 
@@ -223,11 +224,11 @@ def compare_batches(
     late = [held[0] + batches for batches in held[1:]]
     more = [2 * max(late), *late]
     for variant, worker in zip(mixed, workers, strict=True):
-        _open(worker, "batches", "build_epoch" if epoch else "build", variant)
+        open_session(worker, "batches", "build_epoch" if epoch else "build", variant)
     threads = [worker.receive().threads for worker in workers]
     most = _TO_THE_END if epoch else steps
-    ran = _run(workers, ["batches"] * len(workers), most, more, "fingerprint", seconds)
-    _close(workers, "batches")
+    ran = run_steps(workers, ["batches"] * len(workers), most, more, "fingerprint", seconds)
+    close_session(workers, "batches")
     return [
         # Data that ended for a variant has to have been all of the baseline's.
         same_batches(
@@ -242,55 +243,3 @@ def compare_batches(
             variants[1:], threads[1:], late, ran[1:], strict=True
         )
     ]
-
-
-def _run(
-    workers: Sequence[Worker],
-    sessions: Sequence[str],
-    steps: int,
-    more: Sequence[int],
-    fetch: str,
-    seconds: float,
-) -> list[Steps]:
-    """Runs steps in all workers at once, fewer of them where they do not fit in the seconds.
-
-    Args:
-      steps: most of them in each.
-      more: what each runs beside them in any case.
-    """
-    first = min(_FIRST_STEPS, steps)
-    begun = _run_all(workers, sessions, [first] * len(workers), fetch)
-    step_s = max(warm_step_s(ran) for ran in begun)
-    fit = steps_within(seconds - max(more) * step_s, step_s, least=first, most=steps)
-    left = [0 if ran.ended else fit - first + n for ran, n in zip(begun, more, strict=True)]
-    rest = _run_all(workers, sessions, left, fetch)
-    return [
-        Steps(
-            ends_ns=np.concatenate([a.ends_ns, b.ends_ns[1:]]),
-            values=np.concatenate([a.values, b.values]) if len(b.values) else a.values,
-            ended=a.ended or b.ended,
-        )
-        for a, b in zip(begun, rest, strict=True)
-    ]
-
-
-def _run_all(
-    workers: Sequence[Worker], sessions: Sequence[str], counts: Sequence[int], fetch: str
-) -> list[Steps]:
-    for worker, session, count in zip(workers, sessions, counts, strict=True):
-        worker.send(RunSteps(session=session, steps=count, fetch=fetch))
-    return [worker.receive() for worker in workers]
-
-
-def _close(workers: Sequence[Worker], session: str) -> None:
-    for worker in workers:
-        worker.send(Close(session=session))
-    for worker in workers:
-        worker.receive()
-
-
-def _open(worker: Worker, session: str, part: str, variant: Variant, *, rounding: int = 0) -> None:
-    """With the plan of the measured session; another part is another graph, with its own plan."""
-    plan = variant.plan.to_json() if variant.plan and part == "build" else None
-    on = variant.optimizations
-    worker.send(Open(session=session, part=part, optimizations=on, plan=plan, rounding=rounding))

@@ -12,6 +12,12 @@ from workbench.experiments.program.program import Build, Built, Program
 _BUILD = "build"
 
 
+def builds_code(builds: Mapping[str, Build]) -> str:
+    """The expression that names these functions, as in "{'old': build_a, 'new': build_b}"."""
+    pairs = (f"{name!r}: {getattr(build, '__name__', '…')}" for name, build in builds.items())
+    return f"{{{', '.join(pairs)}}}"
+
+
 def builds_program(
     builds: Mapping[str, Build], toggles: Sequence[str | Optimizations | Toggle] | None
 ) -> tuple[Program, tuple[str | Optimizations | Toggle, ...]]:

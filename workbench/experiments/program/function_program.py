@@ -20,7 +20,7 @@ from workbench.experiments.program.own.graph_program import is_graph
 from workbench.experiments.program.program import Program
 from workbench.experiments.program.refusals import refusal_of
 from workbench.experiments.program.settings_names import require_free
-from workbench.experiments.program.toggles import STAGE, USUAL
+from workbench.experiments.program.toggles import STAGE, USUAL, require_free_names
 from workbench.named_fields import named_fields
 
 
@@ -41,7 +41,9 @@ class FunctionProgram:
         losses are not compared. Or (model, dataset) with a compiled Keras model: its `train_step`
         is run, after one step of `fit` that builds its weights. Where it has a parameter
         `batch_size`, the size of a batch can be chosen; its default, or the "batch_size" of
-        `settings`, is the program's own.
+        `settings`, is the program's own. A toggle of your own is a parameter of its name, or is
+        read from a parameter `optimizations` as `optimizations["name"]`. The dict may also have
+        "labels" and "scores", as of `Built`; of a model with one output they are known.
       settings: what else a reader of the report must know, such as the size of a batch.
       origin: what makes the program again from a report; None where only Python code does.
     """
@@ -140,18 +142,30 @@ def arguments_of_make(program: FunctionProgram, optimizations: Optimizations) ->
     Raises:
       OptionError: it has no parameter for a toggle.
     """
-    given = {} if optimizations.batch_size is None else {"batch_size": optimizations.batch_size}
+    given: dict[str, Any] = {}
+    if optimizations.batch_size is not None:
+        given["batch_size"] = optimizations.batch_size
+    parameters = _parameters_of(program.make)
+    reads_all = _SETTING in parameters
+    if reads_all:
+        given[_SETTING] = optimizations
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     for choice in optimizations.chosen:
-        if type(choice.toggle) is Toggle:
-            name, parameters = choice.toggle.name, _parameters_of(program.make)
-            takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-            if name not in parameters and not takes_any:
-                raise OptionError(
-                    f"program {program.name!r}: make has no parameter {name!r}, which the toggle "
-                    "of that name would give it"
-                )
+        name = choice.toggle.name
+        if type(choice.toggle) is not Toggle:
+            continue
+        if name in parameters or (takes_any and not reads_all):
             given[name] = choice.value
+        elif not reads_all:
+            raise OptionError(
+                f"program {program.name!r}: make has no parameter {name!r}, which the toggle "
+                "of that name would give it"
+            )
     return given
+
+
+# The parameter of `make` that has the whole setting.
+_SETTING = "optimizations"
 
 
 def _parameters_of(make: Any) -> Mapping[str, inspect.Parameter]:
@@ -186,9 +200,11 @@ def require_possible(program: AnyProgram, optimizations: Optimizations) -> None:
 
     Raises:
       OptionError: a stage of the user's own in a function, another size of a batch where the
-        program does not say its own, or a choice of a toggle that it cannot have.
+        program does not say its own, a choice of a toggle that it cannot have, or two toggles of
+        one name.
       UnsupportedError: an executor, and the native library has none.
     """
+    require_free_names([choice.toggle for choice in optimizations.chosen])
     if optimizations.executor is not None:
         _native.require_executors(f"the executor policy {str(optimizations.executor)!r}")
     if optimizations.batch_size and own_batch_size(program) is None:

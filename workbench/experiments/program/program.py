@@ -30,6 +30,9 @@ class Built:
       loss: scalar float tensor fetched with it; needed to compare losses, may be None.
       fingerprint: scalar int64 tensor that tells the step's batch from any other; needed to
         compare batches, may be None. Computed behind the stage.
+      labels, scores: of the rows of the step's batch, as many of each, both or neither. A label is
+        0 or 1, and a score is the higher the likelier 1 is. They give the AUC of a training that
+        is compared with another one. A measured step fetches neither.
       hooks: further SessionRunHooks; those of stage and capture are added by the runner.
       config: the session's ConfigProto; None takes TensorFlow's defaults.
     """
@@ -39,6 +42,13 @@ class Built:
     fingerprint: Any = None
     hooks: Sequence[Any] = ()
     config: Any = None
+    labels: Any = None
+    scores: Any = None
+
+    def __post_init__(self) -> None:
+        if (self.labels is None) != (self.scores is None):
+            given, other = ("scores", "labels") if self.labels is None else ("labels", "scores")
+            raise OptionError(f"wb.Built has {given} and no {other}; expected both or neither")
 
 
 Build = Callable[[Optimizations], Built]

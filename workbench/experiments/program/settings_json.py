@@ -12,6 +12,7 @@ from workbench.core.toggles.environment import EnvironmentToggle, SavedEnvironme
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import PLAIN, Choice, Toggle
 from workbench.errors import DataError, OptionError
+from workbench.experiments.program.toggles import require_free_names
 
 _Options = Optimizations | StageOptions | SmartStageOptions
 
@@ -55,6 +56,10 @@ def optimizations_from(document: Any) -> Optimizations:
             given[name] = _build_options(kind, _fields(kind, given[name]))
     given["chosen"] = tuple(map(_choice_from, given.get("chosen", ())))
     optimizations: Optimizations = _build_options(Optimizations, given)
+    try:
+        require_free_names([choice.toggle for choice in optimizations.chosen])
+    except OptionError as error:
+        raise DataError(f"a setting is out of range: {error}") from None
     return optimizations
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
 
 from workbench.core.optimizations import Optimizations
@@ -20,7 +21,7 @@ INLINE_EXECUTOR, COST_MODEL_EXECUTOR = EXECUTORS
 TOGGLES = tuple(name for toggle in table.WITH_POSITIONS for name in toggle.named)
 # What may be joined with a number, as "intra_op_threads=1".
 THREADS = (table.INTER_OP_THREADS.key, table.INTRA_OP_THREADS.key)
-# What may be joined with a choice, as "grappler=off".
+# What may be joined with a choice, as "name=choice".
 _STOCK = ", ".join(f"{each.name}={'|'.join(map(str, each.choices[1:]))}" for each in STOCK)
 JOINED = (
     f"{_STOCK}, or several joined by +, also with {' or '.join(f'{name}=N' for name in THREADS)}"
@@ -48,7 +49,7 @@ def optimizations_of(
     smart_stage: SmartStageOptions,
     with_choices: Sequence[Toggle] = (),
 ) -> Optimizations:
-    """What a toggle such as "stage+fused_v2+grappler=off" switches on, in any order.
+    """What a toggle such as "stage+fused_v2+intra_op_threads=1" switches on, in any order.
 
     Args:
       toggle: one or more of TOGGLES, joined by "+", and of THREADS, each with "=" and a number, and
@@ -104,6 +105,13 @@ def require_free_names(toggles: Sequence[Toggle]) -> None:
     clash = next((name for name in names if name in taken or names.count(name) > 1), None)
     if clash is not None:
         raise OptionError(f"another toggle is named {clash!r}; expected another name")
+
+
+def with_usual(wish: Optimizations, toggles: Sequence[Toggle]) -> Optimizations:
+    """A setting in which each of these toggles stands somewhere."""
+    names = {each.toggle.name for each in wish.chosen}
+    usual = (each.at(each.choices[0]) for each in toggles if each.name not in names)
+    return dataclasses.replace(wish, chosen=(*wish.chosen, *usual))
 
 
 def _choice(toggle: Toggle, text: str, equals: str) -> Choice:

@@ -9,9 +9,15 @@ from workbench.core.boundary.candidates import UNSTAGED
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import CostModelOptions, ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Toggle, Training
 from workbench.errors import OptionError
-from workbench.experiments.program.toggles import TOGGLES, optimizations_of, require_free_names
+from workbench.experiments.program.toggles import (
+    TOGGLES,
+    optimizations_of,
+    require_free_names,
+    with_usual,
+)
 
 # Processes that import TensorFlow anew, each for an environment of its own.
 _MOST_ENVIRONMENTS = 4
@@ -62,6 +68,11 @@ class Variant:
         if self.plan is None and smart is not None:
             return smart.stale_lookups
         return max((stage.stale_lookups for stage in planned), default=0)
+
+    @property
+    def has_own_choice(self) -> bool:
+        """Whether a toggle of the author's or the environment's is switched: it may do anything."""
+        return any(each.toggle not in STOCK for each in self.optimizations.switched)
 
     def other_training(self, baseline: Variant) -> str:
         """Which toggles make it another training than the baseline, in words; "" where none do."""
@@ -160,8 +171,8 @@ def variants_of(
     """The baseline and one variant for each toggle's name, setting, and choice of a toggle.
 
     Args:
-      toggles: names as of `compare`, settings, or toggles with choices. Of these the baseline has
-        the usual choice, unless it says another one.
+      toggles: names as of `compare`, settings, or toggles with choices. A setting that does not
+        say where one of the author's toggles stands has its usual choice.
       stage, smart_stage: options of what a name switches on.
       baseline: what the others are compared with; None is all off.
 
@@ -172,7 +183,6 @@ def variants_of(
     if not toggles and baseline is None:
         raise OptionError(f"no toggle was given; expected one of {', '.join(TOGGLES)}")
     with_choices = [toggle for toggle in toggles if isinstance(toggle, Toggle)]
-    require_free_names(with_choices)
     wished: list[Optimizations] = []
     for toggle in toggles:
         if isinstance(toggle, Toggle):
@@ -182,8 +192,11 @@ def variants_of(
             wished.append(toggle)
         else:
             wished.append(optimizations_of(toggle, stage, smart_stage, with_choices))
-    wishes = [with_usual(wish, with_choices) for wish in [baseline or Optimizations(), *wished]]
-    wishes = list(dict.fromkeys(wishes))
+    wishes = [baseline or Optimizations(), *wished]
+    own = [choice.toggle for wish in wishes for choice in wish.chosen if choice.toggle not in STOCK]
+    own = list(dict.fromkeys([*with_choices, *own]))
+    require_free_names(own)
+    wishes = list(dict.fromkeys(with_usual(wish, own) for wish in wishes))
     labels = [wish.label() for wish in wishes]
     if len(set(labels)) < len(labels):
         labels = [wish.label(in_full=True) for wish in wishes]
@@ -196,13 +209,6 @@ def variants_of(
     return [
         Variant(label=label, optimizations=wish) for label, wish in zip(labels, wishes, strict=True)
     ]
-
-
-def with_usual(wish: Optimizations, own: Sequence[Toggle]) -> Optimizations:
-    """The setting, in which each of these toggles stands somewhere; else at its usual choice."""
-    names = {each.toggle.name for each in wish.chosen}
-    usual = (each.at(each.choices[0]) for each in own if each.name not in names)
-    return dataclasses.replace(wish, chosen=(*wish.chosen, *usual))
 
 
 def require_few_environments(variants: Sequence[Variant]) -> None:

@@ -9,8 +9,7 @@ from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Choice, Toggle
 from workbench.errors import OptionError
-from workbench.experiments.program.toggles import require_free_names
-from workbench.experiments.program.variant import with_usual
+from workbench.experiments.program.toggles import require_free_names, with_usual
 
 
 def require_own(toggles: Iterable[object]) -> tuple[Toggle, ...]:

@@ -107,6 +107,7 @@ class _Sessions:
                 command.optimizations,
                 recorded=command.recorded,
                 rounding=command.rounding,
+                scored=command.scored,
             )
         else:
             session = ProgramSession(
@@ -118,6 +119,7 @@ class _Sessions:
                 recorded=command.recorded,
                 stub=self._stub(program, command.without) if command.without else None,
                 rounding=command.rounding,
+                scored=command.scored,
             )
         self._by_name[command.session] = session
         return session.opened

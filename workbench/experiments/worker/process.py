@@ -6,9 +6,9 @@ leaves no process and says what happened.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import linecache
-import signal
 import socket
 import subprocess
 import time
@@ -18,37 +18,51 @@ from typing import Any
 
 import cloudpickle
 
-from workbench import errors
-from workbench.errors import RunError
-from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.errors import RunError, WorkbenchError
+from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.pickled import pickled
+from workbench.experiments.worker.tolerance import Tolerance
 from workbench.experiments.worker.warm_python import WarmPython, warm_python
 from workbench.experiments.worker.wire.cancellation import CANCELLED, require_not_cancelled
 from workbench.experiments.worker.wire.failure import Failure
 from workbench.experiments.worker.wire.messages import Command, Result, Start, Stop
+from workbench.experiments.worker.worker_errors import advice_for, ended_with, error_of
 
-_ANSWER_LIMIT_S = 300.0
 _STOP_LIMIT_S = 5.0
 # Until a cancelled wait is noticed, at most.
 _POLL_S = 0.2
 
 
 class Worker:
-    """One child process. Commands are sent with `send`; `receive` gives their results in order."""
+    """One child process. Commands are sent with `send`; `receive` gives their results in order.
 
-    def __init__(self, label: str, program: AnyProgram, warm: WarmPython) -> None:
+    Attributes:
+      label: what messages call it.
+      failure: why it failed, where that is tolerated; None while it runs.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        program: AnyProgram,
+        warm: WarmPython,
+        tolerance: Tolerance | None = None,
+    ) -> None:
         """Has `warm` start the child; the program travels to it.
 
         Raises:
           RunError: the program cannot be pickled.
         """
         self.label = label
+        self.failure: WorkbenchError | None = None
+        self._tolerance = tolerance or Tolerance()
+        self._asked: collections.deque[tuple[Command[Any], float]] = collections.deque()
         try:
             written = pickled(program)
         except Exception as error:
             raise RunError(
                 f"program {program.name!r} cannot travel to a child process: "
-                f"{type(error).__name__}: {error}; {_advice(program)}"
+                f"{type(error).__name__}: {error}; {advice_for(program)}"
             ) from error
         ours, theirs = socket.socketpair()
         with theirs:
@@ -66,13 +80,20 @@ class Worker:
 
     def send(self, command: Command[Any]) -> None:
         """Sends a command, to be run after those sent before."""
+        self._asked.append((command, time.monotonic()))
+        if self.failure is not None:
+            return
         try:
             self._connection.send_bytes(cloudpickle.dumps(command))
+            return
         except OSError:
-            raise self._death() from None
+            death = self._death()
+        self.fail(death)
 
     def receive(self, expected_s: float = 0.0) -> Any:
         """The result of the oldest command not yet received.
+
+        Of a worker that has failed, and may, it is the command's `unanswered`.
 
         Args:
           expected_s: seconds it should take; a few minutes more are granted.
@@ -82,26 +103,51 @@ class Worker:
           WorkbenchError: one of ours was raised there; its class is kept.
           KeyboardInterrupt: another thread cancelled; see `cancellation`.
         """
-        limit = time.monotonic() + _ANSWER_LIMIT_S + 10 * expected_s
+        command, asked_s = self._asked.popleft()
+        if self.failure is None:
+            try:
+                return self._answer(asked_s, 10 * expected_s)
+            except WorkbenchError as error:
+                self.fail(error)
+        return command.unanswered
+
+    def fail(self, error: WorkbenchError) -> None:
+        """Raises what went wrong with this worker, or ends it and notes why, where it may fail."""
+        if not self._tolerance.may_fail(self.label):
+            raise error
+        self.failure = error
+        self.begin_kill()
+
+    def _answer(self, asked_s: float, more_s: float) -> Any:
+        """Waits for a result.
+
+        Args:
+          asked_s: when its command was sent.
+          more_s: seconds beyond the limit that it may take.
+        """
         try:
             require_not_cancelled()
+            waits = not self._connection.poll()
             while not self._connection.poll(_POLL_S):
                 require_not_cancelled()
                 # What the child has started may hold its end of the connection.
                 if self._process.poll() is not None and not self._connection.poll():
                     raise self._death()
-                if time.monotonic() > limit:
+                limit_s = self._tolerance.limit_s(self.label) + more_s
+                if time.monotonic() - asked_s > limit_s:
                     self.kill()
                     raise RunError(
-                        f"The run of {self.label!r} has not answered for "
-                        f"{_ANSWER_LIMIT_S + 10 * expected_s:.0f} s and was ended; its input or "
-                        "its stage is stuck."
+                        f"The run of {self.label!r} has not answered for {limit_s:.0f} s and was "
+                        "ended; its code, its input or its stage is stuck."
                     )
             result = cloudpickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError):
             raise self._death() from None
+        if waits:
+            # Of an answer that lay ready nobody knows how long it took.
+            self._tolerance.answered(self.label, time.monotonic() - asked_s - more_s)
         if isinstance(result, Failure):
-            raise _error(result)
+            raise error_of(result)
         return result
 
     def call(self, command: Command[Result], expected_s: float = 0.0) -> Result:
@@ -154,26 +200,14 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.kill()
             return RunError("The run ended without a result (it closed its connection).")
-        if code == -signal.SIGKILL:
-            return RunError(
-                "The run ended without a result (signal 9, probably memory). "
-                "Lower the batch or the capacity."
-            )
-        if code < 0:
-            name = signal.strsignal(-code) or "unknown"
-            return RunError(
-                f"The run ended without a result (signal {-code}, {name}). "
-                "Native code failed; its last words are above."
-            )
-        return RunError(
-            f"The run ended without a result (exit code {code}). Its last words are above."
-        )
+        return ended_with(code)
 
 
 @contextlib.contextmanager
 def started_workers(
     programs: Sequence[tuple[str, AnyProgram]],
     environments: Sequence[Mapping[str, str]] | None = None,
+    tolerance: Tolerance | None = None,
 ) -> Iterator[list[Worker]]:
     """Workers for (label, program) pairs, all started at once; none is left after the block.
 
@@ -181,6 +215,7 @@ def started_workers(
       programs: the pairs.
       environments: variables that each of them has beside those of this process; those that are
         not empty are forked from processes of their own, one for each environment.
+      tolerance: which of them may fail; None is none.
 
     Raises:
       KeyboardInterrupt: after Ctrl-C, or once another thread cancelled what this one runs; with
@@ -198,9 +233,11 @@ def started_workers(
         try:
             for (label, program), variables in zip(programs, wished, strict=True):
                 require_not_cancelled()
-                workers.append(Worker(label, program, warm[variables]))
+                workers.append(Worker(label, program, warm[variables], tolerance))
             for worker in workers:
                 worker.receive()
+            if tolerance is not None:
+                tolerance.started()
             yield workers
             for worker in workers:
                 worker.ask_to_stop()
@@ -219,20 +256,6 @@ def _kill_all(workers: Sequence[Worker]) -> None:
         worker.begin_kill()
     for worker in workers:
         worker.kill()
-
-
-def _error(failure: Failure) -> Exception:
-    """The exception of a child, of its own class where it is ours, with its traceback as a note."""
-    kind = getattr(errors, failure.kind, RunError) if failure.kind else RunError
-    error: Exception = kind(failure.message)
-    error.add_note(f"Traceback of the child process:\n{failure.details}")
-    return error
-
-
-def _advice(program: AnyProgram) -> str:
-    if isinstance(program, FunctionProgram):
-        return "make models, tf.functions, datasets and files inside its make function"
-    return "open files, sessions and graphs inside its build function instead of outside"
 
 
 def _notebook_cells() -> dict[str, Any]:

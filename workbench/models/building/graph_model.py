@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
@@ -24,6 +24,20 @@ v1 = tf.compat.v1
 Batch = dict[str, Any]
 
 
+class Trained(NamedTuple):
+    """What a model trains on a batch.
+
+    Attributes:
+      loss: scalar.
+      label: 1 for a click, else 0, float32 [batch].
+      logits: of a click, float32, one for each row.
+    """
+
+    loss: tf.Tensor
+    label: tf.Tensor
+    logits: tf.Tensor
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GraphModel:
     """A model in the graph: each method builds one part of its program in the current graph.
@@ -33,14 +47,14 @@ class GraphModel:
       parse: lines, string [batch] → the columns of the batch, by name.
       probability: a batch → chance of a click, float32 [batch]; called in the model's scope, where
         the weights are made, or found again.
-      loss: a batch → scalar loss; called in the model's scope as well.
+      trained: a batch → its loss, and from what; called in the model's scope as well.
       minimize: loss, options → the op that changes the weights and counts the global step.
     """
 
     name: str
     parse: Callable[[tf.Tensor], Batch]
     probability: Callable[[Batch], tf.Tensor]
-    loss: Callable[[Batch], tf.Tensor]
+    trained: Callable[[Batch], Trained]
     minimize: Callable[[tf.Tensor, Any], Any]
 
     def build(self, options: ModelOptions, optimizations: Optimizations) -> Built:
@@ -95,9 +109,15 @@ class GraphModel:
     def train(self, options: ModelOptions, batch: Batch) -> Built:
         """Model, loss and update on a parsed batch."""
         with model_scope(self.name, options.seed):
-            loss = self.loss(batch)
-        train_op = self.minimize(loss, options)
-        return Built(train_op=train_op, loss=loss, config=repeatable_config())
+            trained = self.trained(batch)
+        return Built(
+            train_op=self.minimize(trained.loss, options),
+            loss=trained.loss,
+            config=repeatable_config(),
+            labels=trained.label,
+            # AUC reads their order alone, which is that of the chances.
+            scores=trained.logits,
+        )
 
     def score(self, options: ModelOptions, batch: Batch) -> tf.Tensor:
         """The chance of a click of each row, float32 [batch], by the weights that train."""

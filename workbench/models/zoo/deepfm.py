@@ -19,7 +19,7 @@ from workbench.models.building.criteo_features import (
     parse,
     total,
 )
-from workbench.models.building.graph_model import Batch, GraphModel
+from workbench.models.building.graph_model import Batch, GraphModel, Trained
 from workbench.models.building.layers import dense, looked_up, normal
 from workbench.models.building.optimizers import minimize
 from workbench.models.data.criteo import CATEGORIES
@@ -51,10 +51,15 @@ def pairwise(vectors: tf.Tensor) -> tf.Tensor:
     return 0.5 * (squared_sum - tf.reduce_sum(tf.square(vectors), axis=1))
 
 
+def _trained(batch: Batch) -> Trained:
+    logits = _logits(batch)
+    return Trained(click_loss(batch, logits), batch["label"], logits)
+
+
 MODEL = GraphModel(
     name="deepfm",
     parse=parse,
     probability=lambda batch: tf.sigmoid(_logits(batch))[:, 0],
-    loss=lambda batch: click_loss(batch, _logits(batch)),
+    trained=_trained,
     minimize=minimize,
 )

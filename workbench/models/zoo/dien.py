@@ -17,7 +17,7 @@ import functools
 
 import tensorflow as tf
 
-from workbench.models.building.graph_model import Batch, GraphModel
+from workbench.models.building.graph_model import Batch, GraphModel, Trained
 from workbench.models.building.layers import dense, normal
 from workbench.models.building.optimizers import minimize
 from workbench.models.building.sequence_layers import attention, attentional_gru, gru
@@ -42,11 +42,12 @@ def _probability(batch: Batch) -> tf.Tensor:
     return tf.sigmoid(_logits(clicks, _interests(clicks)))
 
 
-def _loss(batch: Batch) -> tf.Tensor:
+def _trained(batch: Batch) -> Trained:
     clicks = looked_up_clicks(batch, negatives=True)
     interests = _interests(clicks)
     logits = _logits(clicks, interests)
-    return click_loss(batch["CLICKED"], logits) + _auxiliary_loss(clicks, interests)
+    loss = click_loss(batch["CLICKED"], logits) + _auxiliary_loss(clicks, interests)
+    return Trained(loss, batch["CLICKED"], logits)
 
 
 def _interests(clicks: Clicks) -> tf.Tensor:
@@ -87,6 +88,6 @@ MODEL = GraphModel(
     name="dien",
     parse=lambda lines: parse(lines, SEQUENCE_NEGATIVE_TABLE),
     probability=_probability,
-    loss=_loss,
+    trained=_trained,
     minimize=functools.partial(minimize, clip_norm=_CLIP_NORM),
 )

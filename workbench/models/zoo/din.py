@@ -15,7 +15,7 @@ import functools
 
 import tensorflow as tf
 
-from workbench.models.building.graph_model import Batch, GraphModel
+from workbench.models.building.graph_model import Batch, GraphModel, Trained
 from workbench.models.building.optimizers import minimize
 from workbench.models.building.sequence_layers import attention
 from workbench.models.building.taobao_features import (
@@ -36,10 +36,15 @@ def _logits(batch: Batch) -> tf.Tensor:
     return top_logits(clicks, interest)
 
 
+def _trained(batch: Batch) -> Trained:
+    label, logits = batch["CLICKED"], _logits(batch)
+    return Trained(click_loss(label, logits), label, logits)
+
+
 MODEL = GraphModel(
     name="din",
     parse=lambda lines: parse(lines, SEQUENCE_TABLE),
     probability=lambda batch: tf.sigmoid(_logits(batch)),
-    loss=lambda batch: click_loss(batch["CLICKED"], _logits(batch)),
+    trained=_trained,
     minimize=functools.partial(minimize, clip_norm=_CLIP_NORM),
 )

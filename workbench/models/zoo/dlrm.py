@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from workbench.experiments.cluster.synchronous import synchronous
 from workbench.models.building.criteo_features import BUCKETS, click_loss, log_numbers, parse
-from workbench.models.building.graph_model import Batch, GraphModel
+from workbench.models.building.graph_model import Batch, GraphModel, Trained
 from workbench.models.building.layers import dense, looked_up, normal
 from workbench.models.data.criteo import CATEGORIES
 from workbench.models.zoo.options import DlrmOptions
@@ -54,11 +54,16 @@ def _minimize(loss: tf.Tensor, options: DlrmOptions) -> Any:
     return optimizer.minimize(loss, global_step=step)
 
 
+def _trained(batch: Batch) -> Trained:
+    logits = _logits(batch)
+    return Trained(click_loss(batch, logits), batch["label"], logits)
+
+
 MODEL = GraphModel(
     name="dlrm",
     parse=parse,
     probability=lambda batch: tf.sigmoid(_logits(batch))[:, 0],
-    loss=lambda batch: click_loss(batch, _logits(batch)),
+    trained=_trained,
     minimize=_minimize,
 )
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from workbench.models.building.graph_model import Batch, GraphModel
+from workbench.models.building.graph_model import Batch, GraphModel, Trained
 from workbench.models.building.layers import dense, looked_up, normal
 from workbench.models.building.optimizers import minimize
 from workbench.models.building.taobao_features import click_loss, parse
@@ -70,10 +70,15 @@ def _looked_up(values: tf.Tensor, name: str) -> tf.Tensor:
     return looked_up(values, name, buckets=_BUCKETS[name], dimension=_DIMENSION)
 
 
+def _trained(batch: Batch) -> Trained:
+    label, logits = batch["clk"], _logits(batch)
+    return Trained(click_loss(label, logits), label, logits)
+
+
 MODEL = GraphModel(
     name="dssm",
     parse=lambda lines: parse(lines, DSSM_TABLE),
     probability=lambda batch: tf.sigmoid(_logits(batch)),
-    loss=lambda batch: click_loss(batch["clk"], _logits(batch)),
+    trained=_trained,
     minimize=minimize,
 )

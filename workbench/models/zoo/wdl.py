@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.models.building.criteo_features import BUCKETS, click_loss, id_weights, parse, total
-from workbench.models.building.graph_model import Batch, GraphModel
+from workbench.models.building.graph_model import Batch, GraphModel, Trained
 from workbench.models.building.layers import dense, looked_up
 from workbench.models.building.optimizers import applied
 from workbench.models.data.criteo import CATEGORIES, NUMBERS
@@ -83,10 +83,15 @@ def _minimize(loss: tf.Tensor, options: WdlOptions) -> Any:
     )
 
 
+def _trained(batch: Batch) -> Trained:
+    logits = _logits(batch)
+    return Trained(click_loss(batch, logits), batch["label"], logits)
+
+
 MODEL = GraphModel(
     name="wdl",
     parse=parse,
     probability=lambda batch: tf.sigmoid(_logits(batch))[:, 0],
-    loss=lambda batch: click_loss(batch, _logits(batch)),
+    trained=_trained,
     minimize=_minimize,
 )

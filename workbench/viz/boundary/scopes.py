@@ -234,4 +234,10 @@ def _part_label(parts: Iterable[str]) -> str:
 
 
 def _natural(part: str) -> list[tuple[int, str]]:
-    return [(int(text) if text.isdigit() else -1, text) for text in re.split(r"(\d+)", part)]
+    """Numbers in their order, however long: names come from anybody."""
+    return [_natural_piece(text) for text in re.split(r"(\d+)", part)]
+
+
+def _natural_piece(text: str) -> tuple[int, str]:
+    digits = text.lstrip("0") if text.isdigit() else ""
+    return (len(digits), digits) if text.isdigit() else (-1, text)

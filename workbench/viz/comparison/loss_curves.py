@@ -6,8 +6,11 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+from workbench.experiments.measurement.auc import Auc
 from workbench.experiments.measurement.equivalence import Equivalence
+from workbench.number_words import counted
 from workbench.viz.comparison.chart import shown_label
+from workbench.viz.style import format
 
 # Of a table, and points of a line.
 _ROWS = 5
@@ -33,6 +36,7 @@ class LossCurves:
       low, high: the ends of the axis of losses, in words.
       steps: the last step, in words.
       rows: (step, the baseline's loss, the other loss) of a few steps, in words.
+      auc: of both, a sentence; "" where the program gives no labels and scores.
     """
 
     title: str
@@ -41,6 +45,7 @@ class LossCurves:
     high: str
     steps: str
     rows: tuple[tuple[str, str, str], ...]
+    auc: str = ""
 
 
 def loss_curves(check: Equivalence) -> LossCurves | None:
@@ -64,7 +69,22 @@ def loss_curves(check: Equivalence) -> LossCurves | None:
         rows=tuple(
             (f"{at + 1}", f"{baseline[at]:.6g}", f"{losses[at]:.6g}") for at in _places(steps)
         ),
+        auc=_auc_words(check),
     )
+
+
+def _auc_words(check: Equivalence) -> str:
+    """The areas of both, and over which rows they are: a sentence, or nothing."""
+    if check.auc is None or check.baseline_auc is None:
+        return ""
+    other, baseline = (_area(each) for each in (check.auc, check.baseline_auc))
+    steps = counted(check.auc.steps, "step")
+    return f"AUC of the last {steps}: {shown_label(check.label)} {other}; {_BASELINE} {baseline}."
+
+
+def _area(auc: Auc) -> str:
+    value = f"undefined: {auc.undefined}" if auc.value is None else f"{auc.value:.4f}"
+    return f"{value} over {format.integer(auc.rows)} {'row' if auc.rows == 1 else 'rows'}"
 
 
 def _places(steps: int) -> list[int]:

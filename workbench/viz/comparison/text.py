@@ -40,5 +40,6 @@ def comparison_text(view: CompareView) -> str:
     for curves in view.receipt.curves:
         heads = ["step", *(line.label for line in curves.lines)]
         lines += ["", f"{curves.title}:", *aligned([heads, *curves.rows], left=set())]
+        lines += filter(None, [curves.auc])
     lines += list(view.notes)
     return "\n".join(plain(line) for line in lines)

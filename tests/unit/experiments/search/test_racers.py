@@ -45,6 +45,8 @@ class Planned:
 class FakeWorker:
     """Answers as a child would, and keeps what it was asked."""
 
+    failure = None
+
     def __init__(self, field):
         self.field, self.asked, self.answers = field, [], []
 

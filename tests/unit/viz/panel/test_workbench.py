@@ -329,7 +329,7 @@ class TestChoices:
         ("chosen", "words"),
         [
             ({"dim": 64}, "toggle 'dim' has no choice 64; expected one of 16, 32"),
-            ({"width": 1}, r"no toggle 'width', only xla, .*, dim; give it: wb.Workbench\("),
+            ({"width": 1}, r"no toggle 'width', only tf_data, .*, dim; give it: wb.Workbench\("),
         ],
     )
     def test_what_is_none_is_refused(self, own, chosen, words):

@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
+from workbench.experiments.comparison.running.checks import run_checks
+from workbench.experiments.comparison.running.failures import (
+    Pairs,
+    failure_words,
+    failures,
+    running,
+    split,
+    tolerance_of,
+)
 from workbench.experiments.comparison.running.open_sessions import (
     FEWEST_TRACED_STEPS,
     open_sessions,
@@ -23,11 +32,7 @@ from workbench.experiments.measurement.blocks import (
 )
 from workbench.experiments.measurement.bounds import COMPUTE, INPUT
 from workbench.experiments.measurement.equivalence import Equivalence
-from workbench.experiments.measurement.equivalence_runs import (
-    compare_batches,
-    compare_losses,
-    verify_fusion,
-)
+from workbench.experiments.measurement.equivalence_runs import verify_fusion
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.measurement.time_budget import TimeBudget, steps_within
@@ -41,7 +46,7 @@ from workbench.experiments.worker.wire.messages import Close, Open, Opened, RunB
 _PART_AHEAD = 2
 # What a part of a comparison gets of the time that is left when it begins; blocks get the rest. And
 # what each gets at least: a budget that was spent on starting is exceeded by little.
-_SAMPLE_SHARE, _CHECK_SHARE, _PILOTS_SHARE, _TRACES_SHARE = 0.1, 0.1, 0.2, 0.3
+_SAMPLE_SHARE, _PILOTS_SHARE, _TRACES_SHARE = 0.1, 0.2, 0.3
 _LEAST_S = 1.0
 # Each trace goes with steps that are not kept: untraced ones before and after, and those under the
 # tracer that settle it and tell what the input uses. And seconds to open its session and build it.
@@ -59,6 +64,8 @@ class InterleavedRun:
       plan: how blocks were laid out.
       measured: rates by label, those of the program's parts included.
       traces: by label; empty where none was asked for.
+      failed: why variants with a choice of a toggle failed, a sentence each, by label. Those that
+        are not among `variants` were left out, the others have no trace.
     """
 
     variants: tuple[Variant, ...]
@@ -67,6 +74,7 @@ class InterleavedRun:
     plan: BlockPlan
     measured: dict[str, MeasuredBlocks]
     traces: dict[str, Trace]
+    failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def run_interleaved(
@@ -79,11 +87,12 @@ def run_interleaved(
     equivalence_steps: int,
     progress: Progress,
     verify: bool = False,
+    answer_limit_s: float | None = None,
 ) -> InterleavedRun:
     """Measures variants, each in a child process of its own; the first is the baseline.
 
     Args:
-      program, trace_steps, step_stats, equivalence_steps, verify: as of `compare`.
+      program, trace_steps, step_stats, equivalence_steps, verify, answer_limit_s: as of `compare`.
       budget_s: seconds for all of it, starting and tracing included.
       variants: without their plans.
       progress: shows what is done.
@@ -94,7 +103,9 @@ def run_interleaved(
     budget = TimeBudget(budget_s)
     progress.phase(f"Starting {len(variants)} child processes")
     with started_workers(
-        [(s.label, program) for s in variants], [s.environment for s in variants]
+        [(s.label, program) for s in variants],
+        [s.environment for s in variants],
+        tolerance_of(variants, answer_limit_s, budget_s),
     ) as workers:
         opened, planned = open_sessions(
             program,
@@ -104,16 +115,24 @@ def run_interleaved(
             sample_s=budget.share_s(_SAMPLE_SHARE, _LEAST_S),
             progress=progress,
         )
-        checks = _checks(program, planned, workers, opened, equivalence_steps, budget, progress)
+        pairs = list(zip(planned, workers, strict=True))
+        left = running(pairs)
+        checks = run_checks(program, left, opened, equivalence_steps, budget, progress)
+        left = running(left)
         if verify:
             progress.phase("Verifying what is fused")
-            checks += verify_fusion(planned[1:], workers[1:])
-        sessions = _timed_sessions(program, planned, workers)
+            checks += verify_fusion(*split(left[1:]))
+            left = running(left)
+        sessions = _timed_sessions(program, left)
         pilots = run_pilots(
             sessions, budget_s=budget.share_s(_PILOTS_SHARE, _LEAST_S), progress=progress
         )
+        left = running(left)
+        runs = [session.worker.failure is None for session in sessions]
+        sessions = list(itertools.compress(sessions, runs))
+        pilots = list(itertools.compress(pilots, runs))
         # The sessions begin with those of the variants, in their order.
-        steps_s = [pilot.step_ns / 1e9 for pilot in pilots[: len(planned)]]
+        steps_s = [pilot.step_ns / 1e9 for pilot in pilots[: len(left)]]
         steps, trace_s = steps_to_trace(
             trace_steps, steps_s, budget.share_s(_TRACES_SHARE, _LEAST_S)
         )
@@ -124,54 +143,23 @@ def run_interleaved(
             then_s=trace_s,
             progress=progress,
         )
+        left = running(left)
         traces = traced_variants(
-            program, planned, workers, steps, step_stats=step_stats, progress=progress
+            program, *split(left), steps, step_stats=step_stats, progress=progress
         )
+    measured_labels = {variant.label for variant, _ in left}
     return InterleavedRun(
-        variants=tuple(planned),
+        variants=tuple(variant for variant, _ in left),
         opened=opened,
-        checks=tuple(checks),
+        checks=tuple(check for check in checks if check.label in measured_labels),
         plan=plan,
         measured=measured,
         traces=traces,
+        failed={label: failure_words(label, error) for label, error in failures(pairs).items()},
     )
 
 
-def _checks(
-    program: AnyProgram,
-    variants: Sequence[Variant],
-    workers: Sequence[Worker],
-    opened: Opened,
-    steps: int,
-    budget: TimeBudget,
-    progress: Progress,
-) -> list[Equivalence]:
-    """Whether training stays the same; the first steps of the sessions to measure are compared."""
-    checks: list[Equivalence] = []
-    batch = variants[0].optimizations.batch_size
-    pairs = list(zip(variants, workers, strict=True))
-    alike = [(v, worker) for v, worker in pairs if v.optimizations.batch_size == batch]
-    variants, workers = [v for v, _ in alike], [worker for _, worker in alike]
-    if steps and len(variants) > 1:
-        progress.phase("Checking that training stays the same")
-        if opened.has_loss:
-            checks += compare_losses(
-                variants, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
-            )
-        # What trains otherwise may read otherwise, too.
-        reads = [not each.other_training(variants[0]) for each in variants]
-        variants = list(itertools.compress(variants, reads))
-        workers = list(itertools.compress(workers, reads))
-        if len(variants) > 1:
-            checks += compare_batches(
-                program, variants, workers, opened, steps, budget.share_s(_CHECK_SHARE, _LEAST_S)
-            )
-    return checks
-
-
-def _timed_sessions(
-    program: AnyProgram, variants: Sequence[Variant], workers: Sequence[Worker]
-) -> list[TimedSession]:
+def _timed_sessions(program: AnyProgram, pairs: Pairs) -> list[TimedSession]:
     """The variants and, where the program has them, its parts for the bound."""
     sessions = [
         TimedSession(
@@ -181,16 +169,15 @@ def _timed_sessions(
             ahead=variant.ahead,
             learning_steps=variant.learning_steps,
         )
-        for variant, worker in zip(variants, workers, strict=True)
+        for variant, worker in pairs
     ]
+    baseline, worker = pairs[0]
     if program.build_input and program.build_compute:
         for label, part in ((INPUT, "build_input"), (COMPUTE, "build_compute")):
             # In the child of the baseline: a part is no variant, and while it runs all else waits.
-            plain = Optimizations(chosen=variants[0].optimizations.chosen)
-            workers[0].call(Open(session=label, part=part, optimizations=plain))
-            sessions.append(
-                TimedSession(label=label, worker=workers[0], name=label, ahead=_PART_AHEAD)
-            )
+            plain = Optimizations(chosen=baseline.optimizations.chosen)
+            worker.call(Open(session=label, part=part, optimizations=plain))
+            sessions.append(TimedSession(label=label, worker=worker, name=label, ahead=_PART_AHEAD))
     return sessions
 
 
@@ -244,7 +231,9 @@ def traced_variants(
         session = "traced" if (variant, worker) in again else "main"
         if session == "traced":
             worker.call(RunBlock(session=session, steps=WARM_UP_STEPS))
-        traces[variant.label] = traced(worker, session, steps, step_stats=step_stats)
+        trace = traced(worker, session, steps, step_stats=step_stats)
+        if worker.failure is None:
+            traces[variant.label] = trace
         if session == "traced":
             worker.call(Close(session=session))
     return traces

@@ -60,7 +60,8 @@ def open_sessions(
       recorded: on an executor that records its ops: the normal one, where none is chosen.
 
     Returns:
-      What is known of the first session's graph, and the variants with their plans.
+      What is known of the first session's graph, and the variants with their plans. A variant
+      whose worker has failed, and may, has none.
 
     Raises:
       OptionError: a variant wants the user's own stage or fused lookups, and the program builds
@@ -118,8 +119,9 @@ def _opened(
             )
         )
     opened = {variant.label: worker.receive() for variant, worker, _ in sampled}
-    for variant, _, _ in sampled:
-        _require_effect(program, variant.optimizations, opened[variant.label])
+    for variant, worker, _ in sampled:
+        if worker.failure is None:
+            _require_effect(program, variant.optimizations, opened[variant.label])
     return opened
 
 
@@ -171,4 +173,6 @@ def _traced_sample(worker: Worker, steps: int, seconds: float) -> Trace:
 
 def _with_plan(variant: Variant, worker: Worker) -> Variant:
     planned = worker.call(GetPlan(session="main"))
+    if worker.failure is not None:
+        return variant
     return dataclasses.replace(variant, plan=planned.to_plan())

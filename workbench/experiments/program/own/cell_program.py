@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import symtable
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import cloudpickle
 
 from workbench.core.optimizations import Optimizations
+from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import (
     AnyProgram,
@@ -89,11 +90,27 @@ def program_of_cell(
         raise OptionError(f"the cell defines {found}; {_EXPECTED}")
     variables = _pickled({each: notebook[each] for each in sorted(used) if each in notebook})
     cell = Cell(source=source, filename=filename, variables=variables)
+    reads = _GIVEN in used
     if "train_op" in defined:
-        reads = _GIVEN in used
         return Program(name=name, build=BuildCell(cell, frozenset(defined), reads))
     assert step is not None
-    return FunctionProgram(name=name, make=MakeCell(cell, step))
+    make = MakeReadingCell(cell, step) if reads else MakeCell(cell, step)
+    return FunctionProgram(name=name, make=make)
+
+
+def require_reads(program: AnyProgram, toggles: Sequence[Toggle]) -> None:
+    """Requires that a cell reads the toggles that it is given.
+
+    Raises:
+      OptionError: it does not say `optimizations` at all.
+    """
+    build = program.build if isinstance(program, Program) else program.make
+    reads = isinstance(build, MakeReadingCell) or getattr(build, "reads_optimizations", False)
+    if toggles and not reads:
+        name = toggles[0].name
+        raise OptionError(
+            f"the cell reads no toggle: write optimizations[{name!r}] where it is to act"
+        )
 
 
 def toggles_of_cell(program: AnyProgram) -> tuple[str, ...]:
@@ -123,6 +140,9 @@ class BuildCell:
         found = self.cell.run(**{_GIVEN: optimizations})
         fields = [field.name for field in dataclasses.fields(Built)]
         own = {name: found[name] for name in fields if name in self.defined and name in found}
+        if not {"labels", "scores"} <= own.keys():
+            # A cell may use one of the names for something else.
+            own = {name: own[name] for name in own if name not in ("labels", "scores")}
         if "train_op" not in own:
             raise OptionError("the cell has run without setting train_op; set it in every case")
         return Built(**own)
@@ -136,13 +156,22 @@ class MakeCell:
     step: str
 
     def __call__(self) -> Any:
-        found = self.cell.run()
+        return self._of(self.cell.run())
+
+    def _of(self, found: Mapping[str, Any]) -> Any:
         missing = [name for name in (self.step, "dataset") if name not in found]
         if missing:
             raise OptionError(
                 f"the cell has run without setting {missing[0]}; set it in every case"
             )
         return found[self.step], found["dataset"]
+
+
+class MakeReadingCell(MakeCell):
+    """The same of a cell that reads its setting."""
+
+    def __call__(self, optimizations: Optimizations | None = None) -> Any:
+        return self._of(self.cell.run(**{_GIVEN: optimizations or Optimizations()}))
 
 
 def _is_defined(symbol: symtable.Symbol) -> bool:

@@ -30,6 +30,8 @@ def graph_program(
     train_op: Any = None,
     loss: Any = None,
     fingerprint: Any = None,
+    labels: Any = None,
+    scores: Any = None,
     init_op: Any = (),
     name: str = "graph",
     config: Any = None,
@@ -45,8 +47,9 @@ def graph_program(
     Args:
       graph: a `tf.Graph`, a MetaGraphDef, as `tf.compat.v1.train.export_meta_graph` gives it, or a
         GraphDef.
-      train_op, loss, fingerprint: names of nodes or tensors, or these themselves, as of `wb.Built`.
-        Without a train op the only one that an optimizer of the graph has made is taken.
+      train_op, loss, fingerprint, labels, scores: names of nodes or tensors, or these themselves,
+        as of `wb.Built`. Without a train op the only one that an optimizer of the graph has made is
+        taken.
       init_op: names of what else is run once in each session, before the first step. Without it
         every initializer of a table or an iterator is run.
       name: what tables and reports call it.
@@ -80,6 +83,8 @@ def graph_program(
         train_op=step,
         loss=_known(view, loss, "loss"),
         fingerprint=_known(view, fingerprint, "fingerprint"),
+        labels=_known(view, labels, "labels"),
+        scores=_known(view, scores, "scores"),
         init_ops=tuple(_known(view, each, "init_op") for each in inits) or _initializers(view),
         config=config,
     )

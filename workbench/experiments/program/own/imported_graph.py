@@ -25,7 +25,7 @@ class ImportedGraph:
     Attributes:
       graph: a GraphDef, or a MetaGraphDef where it has collections.
       has_collections: which of the two.
-      train_op, loss, fingerprint: names of nodes or tensors; "" for none.
+      train_op, loss, fingerprint, labels, scores: names of nodes or tensors; "" for none.
       init_ops: names of what is run once in each session, beside the variables' initializers.
       config: of the session.
     """
@@ -35,6 +35,8 @@ class ImportedGraph:
     train_op: str
     loss: str = ""
     fingerprint: str = ""
+    labels: str = ""
+    scores: str = ""
     init_ops: tuple[str, ...] = ()
     config: Any = None
 
@@ -62,6 +64,8 @@ class ImportedGraph:
             train_op=_op(graph, self.train_op),
             loss=_tensor(graph, self.loss),
             fingerprint=_tensor(graph, self.fingerprint),
+            labels=_tensor(graph, self.labels),
+            scores=_tensor(graph, self.scores),
             config=self.config,
         )
 

@@ -36,14 +36,14 @@ class FoundProgram:
       name: what the program is called.
       parts: of a program, which of PARTS it has.
       settings: of a program.
-      sized: whether its make has a parameter `batch_size`.
+      parameters: names of its make's parameters, "**" for any others.
     """
 
     kind: Kind
     name: str
     parts: tuple[str, ...] = ()
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
-    sized: bool = False
+    parameters: tuple[str, ...] = ()
 
 
 def program_at(place: ProgramPlace, facts: FoundProgram) -> AnyProgram:
@@ -53,13 +53,7 @@ def program_at(place: ProgramPlace, facts: FoundProgram) -> AnyProgram:
     if facts.kind in ("build", "program"):
         parts: dict[str, Any] = {part: BuildAt(place, part) for part in facts.parts}
         return Program(name=facts.name, settings=settings, origin=origin, **parts)
-    make = (
-        MakeObjectsAt(place)
-        if facts.kind == "objects"
-        else SizedMakeAt(place)
-        if facts.sized
-        else MakeAt(place)
-    )
+    make = MakeObjectsAt(place) if facts.kind == "objects" else MakeAt(place, facts.parameters)
     return FunctionProgram(name=facts.name, make=make, settings=settings, origin=origin)
 
 
@@ -81,7 +75,10 @@ def find_program(place: ProgramPlace) -> FoundProgram:
         size = _own_size(value.make)
         settings = {**size, **value.settings}
         return FoundProgram(
-            kind="function program", name=value.name, settings=settings, sized=bool(size)
+            kind="function program",
+            name=value.name,
+            settings=settings,
+            parameters=_names_of(value.make),
         )
     return _function(value, name, place)
 
@@ -113,19 +110,24 @@ class BuildAt(_At):
 
 @dataclasses.dataclass(frozen=True)
 class MakeAt(_At):
-    """What `FunctionProgram.make` is."""
+    """What `FunctionProgram.make` is; it has the parameters of what stands in the file."""
 
-    def __call__(self) -> Any:
-        return _make(self.place)()
+    parameters: tuple[str, ...] = ()
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        kind = inspect.Parameter
+        return inspect.Signature(
+            [
+                kind("others", kind.VAR_KEYWORD)
+                if name == _OTHERS
+                else kind(name, kind.KEYWORD_ONLY)
+                for name in self.parameters
+            ]
+        )
 
-@dataclasses.dataclass(frozen=True)
-class SizedMakeAt(_At):
-    """The same, where the size of a batch can be chosen."""
-
-    def __call__(self, batch_size: int | None = None) -> Any:
-        make = _make(self.place)
-        return make() if batch_size is None else make(batch_size=batch_size)
+    def __call__(self, **given: Any) -> Any:
+        return _make(self.place)(**given)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,10 +178,15 @@ def _function(value: Any, name: str, place: ProgramPlace) -> FoundProgram:
         raise OptionError(f"{what} takes {' and '.join(needed)}; {expected}")
     if needed or any(p.name == "optimizations" for p in parameters):
         return FoundProgram(kind="build", name=place.short_name, parts=("build",))
-    size = _own_size(value)
-    return FoundProgram(kind="make", name=place.short_name, settings=size, sized=bool(size))
+    return FoundProgram(
+        kind="make",
+        name=place.short_name,
+        settings=_own_size(value),
+        parameters=_names_of(value),
+    )
 
 
+_OTHERS = "**"
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -189,6 +196,17 @@ def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
     except (TypeError, ValueError):
         # Of some callables that are no Python, nothing is known.
         return {}
+
+
+def _names_of(make: Any) -> tuple[str, ...]:
+    """Parameters that can be given by name, those of any name last."""
+    parameters = _parameters(make).values()
+    # A batch_size whose default is no number says of no batch how large it is.
+    sized = bool(_own_size(make))
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    names = [p.name for p in parameters if p.kind in by_name and (sized or p.name != "batch_size")]
+    any_other = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    return (*names, _OTHERS) if any_other else tuple(names)
 
 
 def _own_size(make: Any) -> dict[str, Any]:

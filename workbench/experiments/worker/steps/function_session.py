@@ -33,9 +33,16 @@ from workbench.experiments.worker.steps.graph_session import (
     rounded_otherwise,
     verified,
 )
+from workbench.experiments.worker.steps.scored_steps import ScoredSteps
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.tensorflow_import import gpu_names
-from workbench.experiments.worker.wire.messages import Opened, Planned, Steps, Verified
+from workbench.experiments.worker.wire.messages import (
+    SCORES,
+    Opened,
+    Planned,
+    Steps,
+    Verified,
+)
 from workbench.keras_in_use import keras_in_use
 from workbench.ops.lookup.fusion import fused_embeddings
 
@@ -53,6 +60,7 @@ class FunctionSession:
         *,
         recorded: bool = False,
         rounding: int = 0,
+        scored: bool = False,
     ) -> None:
         """Makes the step and the data, and traces the step's function once.
 
@@ -62,13 +70,14 @@ class FunctionSession:
             has the boundary that its options name.
           recorded: on an executor that records its ops: the normal one, where none is chosen.
           rounding: by how many numbers of its type each trainable weight is moved, up or down.
+          scored: its labels and scores will be read.
         """
         self._name = program.name
         self._policy = optimizations.executor or (ExecutorPolicy.NORMAL if recorded else None)
         self._plan: StagePlan | None = None
         keras_in_use().utils.set_random_seed(_SEED)
         with fused_embeddings(optimizations.built_fusion):
-            training = training_step(program, optimizations)
+            training = training_step(program, optimizations, scored=scored)
             # Traced for any element, and outside of an executor's context: what runs is the same
             # function with and without a stage, under each policy.
             function = training.concrete()
@@ -96,6 +105,7 @@ class FunctionSession:
             threads=self._plan.stages[0].options.num_threads if self._plan else 0,
             has_loss=training.has_loss,
             has_fingerprint=training.has_fingerprint,
+            has_scores=training.has_scores,
             inter_op_threads=tf.config.threading.get_inter_op_parallelism_threads(),
             intra_op_threads=tf.config.threading.get_intra_op_parallelism_threads(),
             inject_prefetch=training.inject_prefetch,
@@ -105,10 +115,11 @@ class FunctionSession:
         )
 
     def run(self, steps: int, fetch: str) -> Steps:
-        """Runs up to `steps` steps, fetching "loss", "fingerprint" or "nothing" with each."""
-        read = self._training.reader(fetch)
+        """Runs up to `steps` steps, fetching what `RunSteps` says with each."""
+        reads_scores = fetch == SCORES
+        read = self._training.reader("loss" if reads_scores else fetch)
         clock = time.perf_counter_ns
-        ends, values = [clock()], []
+        ends, values, scored = [clock()], [], ScoredSteps()
         ended = False
         with _on(self._policy):
             try:
@@ -116,10 +127,17 @@ class FunctionSession:
                     got = self._loop.step()
                     if read is not None:
                         values.append(read(got))
+                    if reads_scores:
+                        scored.add(got["labels"], got["scores"])
                     ends.append(clock())
             except StopIteration:
                 ended = True
-        return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
+        return Steps(
+            ends_ns=np.array(ends, np.int64),
+            values=np.array(values),
+            ended=ended,
+            scored=scored.pairs(),
+        )
 
     def measure(self, clock: StepClock, steps: int) -> None:
         """Runs untraced steps, noted by the clock, after some that take what was ready before."""

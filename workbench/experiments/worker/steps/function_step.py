@@ -18,6 +18,8 @@ from workbench.core.tf_graph.concrete_function import is_compiled
 from workbench.errors import OptionError, RunError, UnsupportedError
 from workbench.experiments.program.function_program import FunctionProgram, arguments_of_make
 from workbench.experiments.worker.steps.compiled_step import compiling, require_compiles
+from workbench.experiments.worker.steps.keras_scores import scored_step
+from workbench.experiments.worker.steps.scored_steps import has_scores
 
 _EXPECTED = (
     "expected (train_step, dataset) with a tf.function and a tf.data.Dataset, or (model, dataset) "
@@ -26,9 +28,14 @@ _EXPECTED = (
 
 
 def training_step(
-    program: FunctionProgram, optimizations: Optimizations | None = None
+    program: FunctionProgram, optimizations: Optimizations | None = None, *, scored: bool = False
 ) -> TrainingStep:
     """Calls a program's `make`, with the batch size and the author's toggles that are wished for.
+
+    Args:
+      program: what is run.
+      optimizations: what it is made with; None makes it as it is.
+      scored: the step of a model returns labels and scores, too, if they are one tensor each.
 
     Raises:
       OptionError: it returned something else than a step or a model, and a dataset, or lacks what
@@ -54,7 +61,10 @@ def training_step(
     if isinstance(step, tf.types.experimental.PolymorphicFunction):
         return TrainingStep(who, step, dataset, takes_components(step, dataset.element_spec))
     if callable(getattr(step, "train_step", None)) and callable(getattr(step, "fit", None)):
-        fitted = TrainingStep(who, _step_of_model(who, step, dataset), dataset, spread=False)
+        function = _step_of_model(who, step, dataset, scored)
+        fitted = TrainingStep(who, function, dataset, spread=False)
+        # Which labels and scores its step has is known once it is made to return them.
+        fitted.has_scores = not scored and callable(getattr(step, "compute_loss", None))
         fitted.end_counts = int(dataset.cardinality()) == tf.data.UNKNOWN_CARDINALITY
         return fitted
     raise OptionError(
@@ -83,7 +93,7 @@ def _kind(returned: Any) -> str:
     return f"a value of type {type(returned).__name__}"
 
 
-def _step_of_model(who: str, model: Any, dataset: tf.data.Dataset) -> Any:
+def _step_of_model(who: str, model: Any, dataset: tf.data.Dataset, scored: bool) -> Any:
     """The training step of a Keras model, its weights built by one step of `fit`."""
     if not getattr(model, "compiled", getattr(model, "_is_compiled", True)):
         raise OptionError(
@@ -99,7 +109,8 @@ def _step_of_model(who: str, model: Any, dataset: tf.data.Dataset) -> Any:
         model.fit(dataset.repeat(), steps_per_epoch=1, epochs=1, verbose=0, shuffle=False)
     model.reset_metrics()
     compiled = getattr(model, "jit_compile", None)
-    return tf.function(model.train_step, autograph=False, jit_compile=compiled)
+    step = scored_step(model) if scored else model.train_step
+    return tf.function(step, autograph=False, jit_compile=compiled)
 
 
 class TrainingStep:
@@ -107,7 +118,8 @@ class TrainingStep:
 
     Attributes:
       dataset: the data.
-      has_loss, has_fingerprint: what the step returns; known once `concrete` was called.
+      has_loss, has_fingerprint, has_scores: what the step returns, or the step of a model that is
+        made to be scored; known once `concrete` was called.
       inject_prefetch: whether tf.data adds a prefetch by itself, in words.
       own_prefetch: whether the pipeline has one.
       end_counts: whether the model's own `fit` counts a step at each end of the data.
@@ -115,7 +127,7 @@ class TrainingStep:
 
     def __init__(self, who: str, step: Any, dataset: tf.data.Dataset, spread: bool) -> None:
         self.dataset = dataset
-        self.has_loss = self.has_fingerprint = self.end_counts = False
+        self.has_loss = self.has_fingerprint = self.has_scores = self.end_counts = False
         chosen = dataset.options().experimental_optimization.inject_prefetch
         self.inject_prefetch = {None: "on, TensorFlow's default", True: "on", False: "off"}[chosen]
         self.own_prefetch = _prefetches(dataset)
@@ -141,6 +153,8 @@ class TrainingStep:
             loss, fingerprint = returned.get("loss"), returned.get("fingerprint")
         else:
             loss, fingerprint = returned, None
+        if self._in_dict and has_scores(returned.get("labels"), returned.get("scores")):
+            self.has_scores = loss is not None
         self.has_loss = loss is not None
         self.has_fingerprint = fingerprint is not None
         if self.has_loss and not _is_scalar(loss, floating=True):

@@ -18,10 +18,21 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import RunError
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.steps.built_part import build_part
+from workbench.experiments.worker.steps.scored_steps import (
+    ScoredSteps,
+    has_scores,
+    to_be_scored,
+)
 from workbench.experiments.worker.steps.session_config import wished_config, with_plan
 from workbench.experiments.worker.steps.traced_steps import settling_steps
 from workbench.experiments.worker.tensorflow_import import gpu_names
-from workbench.experiments.worker.wire.messages import Opened, Planned, Steps, Verified
+from workbench.experiments.worker.wire.messages import (
+    SCORES,
+    Opened,
+    Planned,
+    Steps,
+    Verified,
+)
 
 if TYPE_CHECKING:
     from workbench.core.fusion.verify.verification import Verification
@@ -47,6 +58,7 @@ class ProgramSession:
         recorded: bool = False,
         stub: Callable[[], StubbedStep] | None = None,
         rounding: int = 0,
+        scored: bool = False,
     ) -> None:
         """Builds the part and starts its session.
 
@@ -59,6 +71,7 @@ class ProgramSession:
             nor the optimizations choose another; without any, step stats do.
           stub: builds the step without some work, in place of the part.
           rounding: by how many numbers of its type each trainable weight is moved, up or down.
+          scored: its labels and scores will be fetched.
         """
         import tensorflow as tf
 
@@ -71,7 +84,8 @@ class ProgramSession:
         self._out_of_range = tf.errors.OutOfRangeError
         with tf.Graph().as_default() as graph:
             stubbed = stub() if stub else None
-            self._built = stubbed.built if stubbed else build_part(program, part, optimizations)
+            built = stubbed.built if stubbed else build_part(program, part, optimizations)
+            self._built = to_be_scored(built, scored)
             config = wished_config(self._built, optimizations, recorded=recorded)
             self._fusion = fusion = plan_fusion(graph) if optimizations.fuses_graph else None
             if fusion is not None:
@@ -86,32 +100,41 @@ class ProgramSession:
             stages += [stage.options for stage in self._plan.stages] if self._plan else []
             self._settling = settling_steps(stages)
             fused = fusion.count if fusion else fused_parts(graph.as_graph_def())
-            self.opened = _opened(graph, self._built, self._plan, config, fused, stubbed)
+            self.opened = _opened(graph, built, self._plan, config, fused, stubbed)
             self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
             if rounding:
                 weights = v1.trainable_variables()
                 _round_otherwise(self._session._tf_sess(), weights, rounding)
 
     def run(self, steps: int, fetch: str) -> Steps:
-        """Runs up to `steps` steps, fetching "loss", "fingerprint" or "nothing" with each."""
+        """Runs up to `steps` steps, fetching what `RunSteps` says with each."""
+        built = self._built
         wanted = {
-            "nothing": None,
-            "loss": self._built.loss,
-            "fingerprint": self._built.fingerprint,
+            "nothing": [],
+            "loss": [built.loss],
+            "fingerprint": [built.fingerprint],
+            SCORES: [built.loss, built.labels, built.scores],
         }[fetch]
-        fetches = [self._built.train_op] if wanted is None else [self._built.train_op, wanted]
+        fetches = [built.train_op, *wanted]
         run, clock = self._session.run, time.perf_counter_ns
-        ends, values = [clock()], []
+        ends, values, scored = [clock()], [], ScoredSteps()
         ended = False
         try:
             for _ in range(steps):
                 got = run(fetches)
                 ends.append(clock())
-                if wanted is not None:
+                if wanted:
                     values.append(got[1])
+                if fetch == SCORES:
+                    scored.add(*got[2:])
         except self._out_of_range:
             ended = True
-        return Steps(ends_ns=np.array(ends, np.int64), values=np.array(values), ended=ended)
+        return Steps(
+            ends_ns=np.array(ends, np.int64),
+            values=np.array(values),
+            ended=ended,
+            scored=scored.pairs(),
+        )
 
     def measure(self, clock: StepClock, steps: int) -> None:
         """Runs untraced steps, noted by the clock, after some that take what was ready before."""
@@ -190,6 +213,7 @@ def _opened(
         threads=_most_threads(runners(graph), plan),
         has_loss=built.loss is not None,
         has_fingerprint=built.fingerprint is not None,
+        has_scores=has_scores(built.labels, built.scores) and built.loss is not None,
         inter_op_threads=config.inter_op_parallelism_threads,
         intra_op_threads=config.intra_op_parallelism_threads,
         left_out=stubbed.left_out if stubbed else (),

@@ -96,7 +96,7 @@ def with_plan(
         return apply(known, config, graph=graph), known
     from workbench.core.smart_stage import prepare_config
 
-    wanted = (built.train_op, built.loss, built.fingerprint)
+    wanted = (built.train_op, built.loss, built.fingerprint, built.labels, built.scores)
     prepared: tuple[Any, StagePlan] = prepare_config(
         graph,
         config,

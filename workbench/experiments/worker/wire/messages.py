@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from workbench.experiments.program.own.program_file import FoundProgram
 from workbench.experiments.program.own.program_place import ProgramPlace
 
 Result = TypeVar("Result")
+# What `RunSteps.fetch` may ask for, beside the two that are one value: the loss with labels and
+# scores.
+SCORES = "scores"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,11 +37,13 @@ class Steps:
       ends_ns: int64 [steps + 1], monotonic: start of the first step, then the end of each.
       values: what was fetched with each step, or empty.
       ended: whether the data ended before all steps were run.
+      scored: of the last steps, labels and scores, float64 [rows] each, where they were fetched.
     """
 
     ends_ns: np.ndarray
     values: np.ndarray
     ended: bool
+    scored: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,6 +55,7 @@ class Opened:
       fused_ops: how many of its lookups, layers and columns are fused.
       threads: most producers that one stage has, those of its plan included; 0 without a stage.
       has_loss, has_fingerprint: what its steps can be asked for.
+      has_scores: whether they can be asked for labels and scores, in a session opened for that.
       inject_prefetch: whether TensorFlow adds a prefetch by itself, in words.
       own_prefetch: whether the program's own pipeline prefetches.
       inter_op_threads, intra_op_threads: of the session; 0 is TensorFlow's default.
@@ -72,6 +78,7 @@ class Opened:
     left_out: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
+    has_scores: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -141,8 +148,28 @@ class SampledIds:
     ids: Mapping[str, IdStatistics]
 
 
+NO_STEPS = Steps(ends_ns=np.zeros(1, np.int64), values=np.empty(0), ended=True)
+NOTHING_OPENED = Opened(
+    stages=0,
+    fused_ops=0,
+    threads=0,
+    has_loss=False,
+    has_fingerprint=False,
+    inject_prefetch="off",
+    own_prefetch=False,
+    inter_op_threads=0,
+    intra_op_threads=0,
+)
+
+
 class Command(Generic[Result]):
-    """What a parent asks for, and the type of what comes back."""
+    """What a parent asks for, and the type of what comes back.
+
+    Attributes:
+      unanswered: what stands for the answer of a child that failed, where that is tolerated.
+    """
+
+    unanswered: ClassVar[Any] = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -166,7 +193,10 @@ class Open(Command[Opened]):
       recorded: on an executor that records its ops: the normal one, where nothing else is chosen.
       without: the work that its step is left without, as of `stub_of`; "" runs all of it.
       rounding: by how many numbers of its type each trainable weight is moved, up or down.
+      scored: its steps will be asked for labels and scores.
     """
+
+    unanswered: ClassVar[Any] = NOTHING_OPENED
 
     session: str
     part: str = "build"
@@ -176,6 +206,7 @@ class Open(Command[Opened]):
     recorded: bool = False
     without: str = ""
     rounding: int = 0
+    scored: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -187,7 +218,9 @@ class GetPlan(Command[Planned]):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunSteps(Command[Steps]):
-    """Runs steps, fetching "loss", "fingerprint" or "nothing" with each."""
+    """Runs steps, fetching "loss", "fingerprint", SCORES or "nothing" with each."""
+
+    unanswered: ClassVar[Any] = NO_STEPS
 
     session: str
     steps: int
@@ -197,6 +230,8 @@ class RunSteps(Command[Steps]):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunBlock(Command[Steps]):
     """Runs the steps of a measured block, then waits until work ahead has settled."""
+
+    unanswered: ClassVar[Any] = NO_STEPS
 
     session: str
     steps: int

@@ -95,7 +95,11 @@ class TestChoices:
             assert group.section == TENSORFLOW and toggle.help in group.help
             assert [each.value for each in group.options] == [*map(str, toggle.choices)]
             assert group.title.lower() == toggle.title.lower()
-            assert not [each for each in group.options if each.refused]
+            usual, *others = group.options
+            assert not usual.refused
+            for option, choice in zip(others, toggle.choices[1:], strict=True):
+                refused = toggle.refusal(choice, is_function=False)
+                assert bool(option.refused) == bool(refused) and refused in option.refused
         assert [each.label for each in drawn["precision"].options] == ["float32", "bfloat16"]
         assert drawn["onednn"].title == "oneDNN" and drawn["grappler"].listed
         assert drawn["grappler"].options[2].label == "No memory optimizer"
@@ -113,8 +117,8 @@ class TestChoices:
         workbench = [each.key for each in found if each.section == WORKBENCH and not each.more]
         assert workbench == ["stage", "fusion", "executor"]
         assert [each.toggle for each in found if each.section == TENSORFLOW and not each.more] == [
+            "tf_data",
             "xla",
-            "precision",
         ]
 
     def test_an_authors_own_are_drawn_only_where_there_are_some(self):
@@ -134,7 +138,8 @@ class TestChoices:
         xla = self.drawn(FunctionProgram(name="f", make=make))["xla"]
         assert [each.refused.split(",")[0] for each in xla.options] == [
             "",
-            "Clusters: XLA compiles a tf.function as a whole",
+            "Clusters: clusters are of a session's graph; of a tf.function have xla=function.",
+            "",
         ]
 
     def test_a_variable_that_a_file_names_is_refused(self):
