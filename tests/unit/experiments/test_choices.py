@@ -17,7 +17,6 @@ from workbench.experiments.program.function_program import arguments_of_make, re
 from workbench.experiments.program.settings_json import optimizations_from, to_json
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
 from workbench.experiments.program.variant import require_few_environments, variants_of
-from workbench.experiments.search.contenders import settings_of
 
 DIM = wb.Toggle("dim", [16, 32, 64])
 OPTIONS = (wb.StageOptions(), wb.SmartStageOptions())
@@ -164,8 +163,6 @@ class TestRefusals:
     def test_of_what_knows_no_choices(self):
         setting = on(wb.toggles.GRAPPLER.at("off"))
         words = "has grappler; measure it with wb.compare"
-        with pytest.raises(OptionError, match=words):
-            settings_of([setting], *OPTIONS, wb.Optimizations())
         with pytest.raises(OptionError, match=words):
             wb.Session(GRAPH, baseline=setting)
 

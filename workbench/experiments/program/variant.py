@@ -14,7 +14,7 @@ from workbench.errors import OptionError
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of, require_free_names
 
 # Processes that import TensorFlow anew, each for an environment of its own.
-_MOST_ENVIRONMENTS = 4
+MOST_ENVIRONMENTS = 4
 _EACH_GB = 0.4
 # What a cost-model executor learns from while a variant warms up: early, so that it is over soon.
 LEARNING = CostModelOptions(start_step=10, stop_step=40)
@@ -42,12 +42,7 @@ class Variant:
     @property
     def environment(self) -> dict[str, str]:
         """Variables that the process has which runs it, beside those of this one."""
-        chosen = self.optimizations.chosen
-        return {
-            name: value
-            for each in chosen
-            for name, value in each.toggle.environment(each.value).items()
-        }
+        return environment_of(self.optimizations)
 
     @property
     def threads(self) -> int:
@@ -65,14 +60,7 @@ class Variant:
 
     def other_training(self, baseline: Variant) -> str:
         """Which toggles make it another training than the baseline, in words; "" where none do."""
-        beside = {choice.toggle: choice for choice in baseline.optimizations.chosen}
-        others = []
-        for choice in self.optimizations.chosen:
-            toggle = choice.toggle
-            other = beside.get(toggle, toggle.at(toggle.choices[0]))
-            if toggle.training == Training.ANOTHER and choice != other:
-                others.append(f"{choice.label} beside {other.label}")
-        return ", ".join(others)
+        return other_training(self.optimizations, baseline.optimizations)
 
     @property
     def learning_steps(self) -> int:
@@ -182,7 +170,7 @@ def variants_of(
             wished.append(toggle)
         else:
             wished.append(optimizations_of(toggle, stage, smart_stage, with_choices))
-    wishes = [_with_usual(wish, with_choices) for wish in [baseline or Optimizations(), *wished]]
+    wishes = [with_usual(wish, with_choices) for wish in [baseline or Optimizations(), *wished]]
     wishes = list(dict.fromkeys(wishes))
     labels = [wish.label() for wish in wishes]
     if len(set(labels)) < len(labels):
@@ -198,7 +186,28 @@ def variants_of(
     ]
 
 
-def _with_usual(wish: Optimizations, own: Sequence[Toggle]) -> Optimizations:
+def environment_of(setting: Optimizations) -> dict[str, str]:
+    """Variables that a process has which runs a setting, beside those of this one."""
+    return {
+        name: value
+        for each in setting.chosen
+        for name, value in each.toggle.environment(each.value).items()
+    }
+
+
+def other_training(setting: Optimizations, baseline: Optimizations) -> str:
+    """Which toggles make a setting another training than the baseline, in words; "" where none."""
+    beside = {choice.toggle: choice for choice in baseline.chosen}
+    others = []
+    for choice in setting.chosen:
+        toggle = choice.toggle
+        other = beside.get(toggle, toggle.at(toggle.choices[0]))
+        if toggle.training == Training.ANOTHER and choice != other:
+            others.append(f"{choice.label} beside {other.label}")
+    return ", ".join(others)
+
+
+def with_usual(wish: Optimizations, own: Sequence[Toggle]) -> Optimizations:
     """A setting in which each of these toggles stands somewhere."""
     names = {each.toggle.name for each in wish.chosen}
     usual = (each.at(each.choices[0]) for each in own if each.name not in names)
@@ -209,12 +218,12 @@ def require_few_environments(variants: Sequence[Variant]) -> None:
     """Requires that not too many processes import TensorFlow, one for each environment.
 
     Raises:
-      OptionError: more than `_MOST_ENVIRONMENTS` beside the caller's own.
+      OptionError: more than `MOST_ENVIRONMENTS` beside the caller's own.
     """
     own = {tuple(sorted(each.environment.items())) for each in variants} - {()}
-    if len(own) > _MOST_ENVIRONMENTS:
+    if len(own) > MOST_ENVIRONMENTS:
         raise OptionError(
             f"the settings have {len(own)} environments, each of which takes a process that "
-            f"imports TensorFlow, about {_EACH_GB} GB; compare at most {_MOST_ENVIRONMENTS} at a "
+            f"imports TensorFlow, about {_EACH_GB} GB; compare at most {MOST_ENVIRONMENTS} at a "
             "time"
         )

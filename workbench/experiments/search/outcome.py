@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+
 from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.results import Comparison
@@ -113,10 +115,19 @@ def _check(
         checks = checked(program, base, racers.racer(label), seconds, progress)
     except WorkbenchError as error:
         return f"it could not be checked: {error}", []
-    failed = [check for check in checks if not check.passed]
+    failed = [check for check in checks if not check.passed and not check.asked_otherwise]
     if failed:
         return f"it does not train the same: {failed[0].kind}: {failed[0].detail}", checks
-    return "", checks
+    return next(filter(None, map(_no_number, checks)), ""), checks
+
+
+def _no_number(check: Equivalence) -> str:
+    """Why a check of another training, as was asked, speaks against it; "" where it does not."""
+    finite = np.isfinite(np.array(check.losses, np.float64))
+    if finite.all() or not np.isfinite(np.array(check.baseline_losses, np.float64)).all():
+        return ""
+    step = int(np.argmin(finite))
+    return f"its loss is {check.losses[step]!s} from step {step + 1} on"
 
 
 def best_of(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.toggle import Choice
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts
 from workbench.core.what_if.costs.fused_nodes import fused_ns
@@ -38,6 +39,7 @@ def known_graphs(
     smart_stage: SmartStageOptions,
     *,
     traced: GraphKey,
+    chosen: tuple[Choice, ...] = (),
     shown: Progress,
 ) -> dict[GraphKey, KnownGraph]:
     """Builds the program's graphs in a child process, and estimates what was not traced of them.
@@ -48,6 +50,7 @@ def known_graphs(
       stage: options of the user's own stage, where a graph has it.
       smart_stage: what decides what may run ahead.
       traced: the graph whose nodes are traced; it is built, too.
+      chosen: where toggles with choices stand in all of them.
       shown: shows what is done.
 
     Raises:
@@ -56,10 +59,10 @@ def known_graphs(
     shown.phase("Building the graphs")
     with started_workers([("predict", program)]) as workers:
         graphs = {
-            key: _known(workers[0], key, stage, smart_stage)
+            key: _known(workers[0], key, stage, smart_stage, chosen)
             for key in dict.fromkeys([traced, *keys])
         }
-        return graphs | _fused(program, workers[0], graphs, traced, shown)
+        return graphs | _fused(program, workers[0], graphs, traced, chosen, shown)
 
 
 def graphs_of_trace(
@@ -81,10 +84,15 @@ def graphs_of_trace(
 
 
 def _known(
-    worker: Worker, key: GraphKey, stage: StageOptions, smart_stage: SmartStageOptions
+    worker: Worker,
+    key: GraphKey,
+    stage: StageOptions,
+    smart_stage: SmartStageOptions,
+    chosen: tuple[Choice, ...],
 ) -> KnownGraph:
     """What the program builds for a setting."""
-    wish = Optimizations(stage=stage if key.staged else None, fused_embeddings=key.fused)
+    own_stage = stage if key.staged else None
+    wish = Optimizations(stage=own_stage, fused_embeddings=key.fused, chosen=chosen)
     found = worker.call(DescribeGraph(optimizations=wish, options=smart_stage))
     if key.staged and not found.stages:
         return KnownGraph(problem=NO_STAGE)
@@ -98,6 +106,7 @@ def _fused(
     worker: Worker,
     graphs: Mapping[GraphKey, KnownGraph],
     traced: GraphKey,
+    chosen: tuple[Choice, ...],
     shown: Progress,
 ) -> dict[GraphKey, KnownGraph]:
     """The graphs whose lookups were not traced: of fused ones with what those cost."""
@@ -113,7 +122,7 @@ def _fused(
     if isinstance(program, FunctionProgram):
         return stock | dict.fromkeys(fused, KnownGraph(problem=_NO_IDS))
     shown.phase(f"Fetching the ids of {_BATCHES} batches")
-    ids = worker.call(SampleIds(batches=_BATCHES)).ids
+    ids = worker.call(SampleIds(batches=_BATCHES, chosen=chosen)).ids
     shown.phase("Reading what fused ops cost on this machine; measured where not yet known")
     costs = fused_costs()
     return stock | {key: _with_costs(graph, costs, ids) for key, graph in fused.items()}

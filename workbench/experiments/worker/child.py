@@ -129,7 +129,7 @@ class _Sessions:
     def _sample_ids(self, command: SampleIds) -> SampledIds:
         if isinstance(self._program, FunctionProgram):
             raise TypeError("a function has no session that fetches ids")
-        return sample_ids(self._program, command.batches)
+        return sample_ids(self._program, command.batches, command.chosen)
 
     def _run_block(self, command: RunBlock) -> Steps:
         session = self._by_name[command.session]

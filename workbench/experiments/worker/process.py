@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import linecache
+import math
 import signal
 import socket
 import subprocess
@@ -34,7 +35,13 @@ _POLL_S = 0.2
 
 
 class Worker:
-    """One child process. Commands are sent with `send`; `receive` gives their results in order."""
+    """One child process. Commands are sent with `send`; `receive` gives their results in order.
+
+    Attributes:
+      label: its name in messages.
+      deadline_s: when it has to have answered at the latest, on `time.monotonic`'s clock; inf where
+        only the usual limit holds.
+    """
 
     def __init__(self, label: str, program: AnyProgram, warm: WarmPython) -> None:
         """Has `warm` start the child; the program travels to it.
@@ -42,7 +49,7 @@ class Worker:
         Raises:
           RunError: the program cannot be pickled.
         """
-        self.label = label
+        self.label, self.deadline_s = label, math.inf
         try:
             written = pickled(program)
         except Exception as error:
@@ -82,7 +89,8 @@ class Worker:
           WorkbenchError: one of ours was raised there; its class is kept.
           KeyboardInterrupt: another thread cancelled; see `cancellation`.
         """
-        limit = time.monotonic() + _ANSWER_LIMIT_S + 10 * expected_s
+        begun_s = time.monotonic()
+        usual_s = begun_s + _ANSWER_LIMIT_S + 10 * expected_s
         try:
             require_not_cancelled()
             while not self._connection.poll(_POLL_S):
@@ -90,13 +98,9 @@ class Worker:
                 # What the child has started may hold its end of the connection.
                 if self._process.poll() is not None and not self._connection.poll():
                     raise self._death()
-                if time.monotonic() > limit:
+                if time.monotonic() > min(usual_s, self.deadline_s):
                     self.kill()
-                    raise RunError(
-                        f"The run of {self.label!r} has not answered for "
-                        f"{_ANSWER_LIMIT_S + 10 * expected_s:.0f} s and was ended; its input or "
-                        "its stage is stuck."
-                    )
+                    raise self._too_late(begun_s, usual_s)
             result = cloudpickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError):
             raise self._death() from None
@@ -146,6 +150,18 @@ class Worker:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def _too_late(self, begun_s: float, usual_s: float) -> RunError:
+        """What to say of one that was ended because it did not answer."""
+        if self.deadline_s < usual_s:
+            return RunError(
+                f"The run of {self.label!r} did not answer in the "
+                f"{max(0.0, self.deadline_s - begun_s):.0f} s that it was given, and was ended."
+            )
+        return RunError(
+            f"The run of {self.label!r} has not answered for {usual_s - begun_s:.0f} s and was "
+            "ended; its input or its stage is stuck."
+        )
 
     def _death(self) -> RunError:
         """Why the child is gone."""

@@ -10,6 +10,7 @@ import numpy as np
 from workbench.core.analysis.embedding_lens.id_statistics import id_statistics
 from workbench.core.analysis.embedding_lens.tables import find_tables
 from workbench.core.optimizations import Optimizations
+from workbench.core.toggles.toggle import Choice
 from workbench.errors import RunError
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.steps.built_part import build_part
@@ -17,10 +18,15 @@ from workbench.experiments.worker.steps.session_config import stock_config
 from workbench.experiments.worker.wire.messages import SampledIds
 
 
-def sample_ids(program: Program, batches: int) -> SampledIds:
+def sample_ids(program: Program, batches: int, chosen: tuple[Choice, ...] = ()) -> SampledIds:
     """Builds a program without optimizations and fetches the ids of a few batches.
 
     Only what makes the ids runs: nothing is trained. The ids of all tables are of the same batches.
+
+    Args:
+      program: what is built.
+      batches: how many.
+      chosen: where toggles with choices stand.
 
     Raises:
       RunError: the data ends before the first batch.
@@ -30,7 +36,7 @@ def sample_ids(program: Program, batches: int) -> SampledIds:
     from workbench.core.tf_graph.import_graph import graph_view
 
     with tf.Graph().as_default() as graph:
-        built = build_part(program, "build", Optimizations())
+        built = build_part(program, "build", Optimizations(chosen=chosen))
         tables = find_tables(graph_view(graph))
         names = {name: graph.get_tensor_by_name(name) for table in tables for name in table.ids}
         got = _fetched(built, names, batches) if names else {}

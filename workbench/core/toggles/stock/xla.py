@@ -24,6 +24,9 @@ class _Xla(Toggle):
             )
         return ""
 
+    def usual_gain(self, choice: Any) -> tuple[float, float]:
+        return -0.4, 0.25
+
     def code(self, choice: Any, *, is_function: bool) -> list[str]:
         return [
             "config.graph_options.optimizer_options.global_jit_level = (",

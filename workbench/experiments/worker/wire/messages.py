@@ -18,6 +18,7 @@ from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.toggles.toggle import Choice
 from workbench.core.trace.trace import Trace
 from workbench.experiments.program.own.program_file import FoundProgram
 from workbench.experiments.program.own.program_place import ProgramPlace
@@ -225,9 +226,15 @@ class VerifyFusion(Command[Verified]):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SampleIds(Command[SampledIds]):
-    """Fetches the ids of a program's embedding lookups, of its first batches."""
+    """Fetches the ids of a program's embedding lookups, of its first batches.
+
+    Attributes:
+      batches: how many.
+      chosen: where toggles with choices stand.
+    """
 
     batches: int
+    chosen: tuple[Choice, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
