@@ -92,6 +92,7 @@ def settings_of(
             Optimizations(chosen=(toggle.at(choice),))
             for toggle in with_choices
             for choice in toggle.choices
+            if choice != baseline[toggle]
         ),
     ]
     settings = [

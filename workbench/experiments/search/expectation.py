@@ -125,9 +125,10 @@ def _prior(
         if wishes[number] != twin:
             means[number] = means[number_of[twin]] if twin in number_of else means[number]
             means[number] += chosen[number] @ gains[:, 0]
-    numbers: dict[Optimizations, int] = {}
+    numbers = {baseline: 0}
     groups = np.array([numbers.setdefault(twin, len(numbers)) for twin in twins])
-    own = (groups[:, None] == groups).astype(np.float64) + np.diag(chosen.any(axis=1))
+    same = ((groups[:, None] == groups) & (groups > 0)).astype(np.float64)
+    own = np.maximum(same, np.eye(len(wishes))) + same * np.diag(chosen.any(axis=1))
     covariance = effect**2 * on @ on.T + (chosen * gains[:, 1] ** 2) @ chosen.T + _OWN**2 * own
     return means, covariance
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
@@ -37,8 +37,9 @@ class SearchSpace:
     def neighbors(self, best: Optimizations, program: AnyProgram) -> list[Contender]:
         """Settings that differ from the best one in one choice.
 
-        Where the best has choices that the baseline has not, these are also settings that differ
-        from it in one of Workbench's own toggles.
+        Where a choice excludes one of Workbench's own toggles, it is tried without that, too. Where
+        the best has choices that the baseline has not, these are also settings that differ from it
+        in one of Workbench's own toggles.
         """
         wishes = [
             _with_choice(best, toggle.at(value), self.baseline)
@@ -52,10 +53,24 @@ class SearchSpace:
                 for setting in self.settings
                 if _apart(setting, best) == 1
             ]
-        return [
-            Contender(optimizations=wish, refusal=impossibility(program, wish) or "")
-            for wish in dict.fromkeys(wishes)
-        ]
+        contenders = []
+        for wish in dict.fromkeys(wishes):
+            refusal = impossibility(program, wish) or ""
+            contenders.append(Contender(optimizations=wish, refusal=refusal))
+            if refusal:
+                contenders += [
+                    Contender(optimizations=other)
+                    for other in self._with_one_less(wish)
+                    if impossibility(program, other) is None
+                ]
+        return contenders
+
+    def _with_one_less(self, wish: Optimizations) -> Iterator[Optimizations]:
+        """A setting with one of the toggles that others exclude as the baseline has it."""
+        for name in ("executor", "fused_embeddings", "inter_op_threads"):
+            usual = getattr(self.baseline, name)
+            if getattr(wish, name) != usual:
+                yield dataclasses.replace(wish, **{name: usual})
 
 
 def search_space(
