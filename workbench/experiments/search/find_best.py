@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 from workbench.core.optimizations import Optimizations
@@ -22,6 +21,7 @@ from workbench.experiments.program.variant import environment_of
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.contenders import Contender, refinements
 from workbench.experiments.search.outcome import best_of, chosen_winner
+from workbench.experiments.search.race_progress import RaceProgress
 from workbench.experiments.search.racing.children import Children, children_of
 from workbench.experiments.search.racing.racer import Racer
 from workbench.experiments.search.racing.racers import Racers
@@ -41,7 +41,6 @@ _BLOCK_SHARE, _BLOCK_S = 1 / 300, (0.25, 0.75)
 _AHEAD = 3
 # Checks, and the traces: graphs that are built once more for each of the two, and steps.
 _GRAPHS_AFTER, _STEPS_AFTER, _MOST_AFTER = 3, 300, 0.35
-_SAY_EVERY_S = 5.0
 # Processes: of the baseline, of the best setting so far, of another one.
 _SIDE_BY_SIDE = 3
 
@@ -145,7 +144,7 @@ def find_best(
                 reserve_s=_reserve_s(racers, base, budget_s),
                 refine=lambda best: _refined(program, best, cores) if refine else (),
                 neighbors=lambda best: space.neighbors(best, program),
-                say=_Sayer(shown),
+                say=RaceProgress(shown),
             )
             children.end_idle()
             winner = chosen_winner(
@@ -238,29 +237,3 @@ def _reserve_s(racers: Racers, base: Racer, budget_s: float) -> float:
     """Seconds of the budget for the checks and traces at the end."""
     steps_s = _STEPS_AFTER * base.step_ns / 1e9
     return min(_GRAPHS_AFTER * racers.open_s(2) + steps_s, _MOST_AFTER * budget_s)
-
-
-class _Sayer:
-    """Says what races: whenever that changes, and from time to time."""
-
-    def __init__(self, shown: Progress) -> None:
-        self._shown, self._said_s = shown, -math.inf
-        self._racing: tuple[str, ...] = ()
-
-    def __call__(self, search: Search, left_s: float) -> None:
-        racing, now = search.race.racing, time.monotonic()
-        if racing == self._racing and now - self._said_s < _SAY_EVERY_S:
-            return
-        self._racing, self._said_s = racing, now
-        self._shown.phase(_words(search, left_s))
-
-
-def _words(search: Search, left_s: float) -> str:
-    race = search.race
-    names = " · ".join(label for label in race.racing if label != race.baseline) or "the baseline"
-    waiting = f", {len(search.waiting)} more to come" if search.waiting else ""
-    best = ""
-    if race.best != race.baseline:
-        ratio = math.exp(race.mean_log(race.best))
-        best = f"; best so far: {race.best}, {ratio:.2f}×"
-    return f"Round {race.rounds + 1}, {math.ceil(left_s)}\u00a0s left: {names}{waiting}{best}"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import numpy as np
-
 from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.results import Comparison
@@ -22,7 +20,7 @@ from workbench.experiments.search.best import Best, NotRaced, Raced
 from workbench.experiments.search.racing.racer import Racer
 from workbench.experiments.search.racing.racers import Racers
 from workbench.experiments.search.search import Search
-from workbench.experiments.search.winner import as_run, checked, traced_pair
+from workbench.experiments.search.winner import as_run, checked, no_number, traced_pair
 
 # Contenders that are checked, one after the other, before the baseline is called the best.
 _MOST_CHECKED = 3
@@ -118,16 +116,7 @@ def _check(
     failed = [check for check in checks if not check.passed and not check.asked_otherwise]
     if failed:
         return f"it does not train the same: {failed[0].kind}: {failed[0].detail}", checks
-    return next(filter(None, map(_no_number, checks)), ""), checks
-
-
-def _no_number(check: Equivalence) -> str:
-    """Why a check of another training, as was asked, speaks against it; "" where it does not."""
-    finite = np.isfinite(np.array(check.losses, np.float64))
-    if finite.all() or not np.isfinite(np.array(check.baseline_losses, np.float64)).all():
-        return ""
-    step = int(np.argmin(finite))
-    return f"its loss is {check.losses[step]!s} from step {step + 1} on"
+    return next(filter(None, map(no_number, checks)), ""), checks
 
 
 def best_of(

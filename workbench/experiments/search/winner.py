@@ -62,6 +62,15 @@ def _checks(program: AnyProgram, pair: Sequence[Racer], seconds: float) -> list[
     return checks + compare_batches(program, variants, workers, opened, _STEPS, seconds / 2)
 
 
+def no_number(check: Equivalence) -> str:
+    """Why a check of another training, as was asked, speaks against it; "" where it does not."""
+    finite = np.isfinite(np.array(check.losses, np.float64))
+    if finite.all() or not np.isfinite(np.array(check.baseline_losses, np.float64)).all():
+        return ""
+    step = int(np.argmin(finite))
+    return f"its loss is {check.losses[step]!s} from step {step + 1} on"
+
+
 def traced_pair(
     program: AnyProgram, racers: Sequence[Racer], steps: int, progress: Progress
 ) -> dict[str, Trace]:
