@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -180,6 +181,15 @@ def test_choices_that_give_nothing_cost_nothing():
     tried = [label for label in field.order if any(part in label for part in GAINS)]
     # On one best setting each is tried once, after those that are predicted to be best.
     assert tried and field.order[:4] == [each for each in field.order[:4] if each not in tried]
+
+
+def test_with_twelve_toggles_the_chosen_setting_is_within_five_percent_of_the_best():
+    losses = []
+    for seed in range(5):
+        found, field, rates = search_with({}, seed=seed, budget_s=180.0, noise=0.04, start=6.0)
+        losses.append(1 - rates[found.best] / max(rates[label] for label in true_rates()))
+        assert field.now <= 180.0 + field.block * 5
+    assert sum(loss <= 0.05 for loss in losses) >= 4 and np.median(losses) <= 0.02
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
