@@ -100,7 +100,7 @@ class Worker:
                     raise self._death()
                 if time.monotonic() > min(usual_s, self.deadline_s):
                     self.kill()
-                    raise self._too_late(begun_s, usual_s)
+                    raise self._too_late(usual_s - begun_s, is_usual=usual_s < self.deadline_s)
             result = cloudpickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError):
             raise self._death() from None
@@ -151,16 +151,16 @@ class Worker:
             return False
         return True
 
-    def _too_late(self, begun_s: float, usual_s: float) -> RunError:
+    def _too_late(self, usual_s: float, *, is_usual: bool) -> RunError:
         """What to say of one that was ended because it did not answer."""
-        if self.deadline_s < usual_s:
+        if not is_usual:
             return RunError(
-                f"The run of {self.label!r} did not answer in the "
-                f"{max(0.0, self.deadline_s - begun_s):.0f} s that it was given, and was ended."
+                f"The run of {self.label!r} did not answer in the time that it was given, and was "
+                "ended."
             )
         return RunError(
-            f"The run of {self.label!r} has not answered for {usual_s - begun_s:.0f} s and was "
-            "ended; its input or its stage is stuck."
+            f"The run of {self.label!r} has not answered for {usual_s:.0f} s and was ended; its "
+            "input or its stage is stuck."
         )
 
     def _death(self) -> RunError:

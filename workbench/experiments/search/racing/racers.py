@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -27,9 +28,10 @@ from workbench.experiments.worker.process import Worker
 # Fewest settings that race at a time beside the baseline, the best so far and another one; and
 # most: with more of them a round takes long until it says something new.
 _FEWEST, _MOST = 2, 6
-# A setting is out that is not warm after this many times what the baseline took, and after this
-# share of the time that is left.
-_START_FACTOR, _START_SHARE = 3.0, 1 / 8
+# A setting with other choices is out that has not opened, or is not warm, after this many times
+# what the baseline took for both, and after this share of the time that is left. Workbench's own
+# have so many times as long.
+_START_FACTOR, _START_SHARE, _OWN_FACTOR = 3.0, 1 / 8, 4.0
 # Of a block: how many times as long as expected it may take, and seconds more.
 _BLOCK_FACTOR, _BLOCK_S = 10.0, 5.0
 # A setting whose block takes longer than so many of the baseline's would take the time of others.
@@ -138,8 +140,9 @@ class Racers:
             for label, worker in zip(labels, workers, strict=True)
         ]
         begun_s = time.monotonic()
-        with answers_within(workers, self._start_limit_s(len(labels))):
-            refused = self._opened(wishes)
+        refused = self._opened(wishes)
+        for number, (variant, _) in enumerate(wishes):
+            refused[number] = refused[number] or self._warmed_up(variant)
         if self._base is None:
             self._base_s = time.monotonic() - begun_s
         for number, (variant, worker) in enumerate(wishes):
@@ -150,7 +153,15 @@ class Racers:
         return [each for each in refused if each]
 
     def _opened(self, wishes: Sequence[tuple[Variant, Worker]]) -> list[Refused | None]:
-        """Opens the sessions of settings that have a process, and warms them up."""
+        """Opens the sessions of settings that have a process, at the same time."""
+        at_a_time = math.ceil(len(wishes) / self._cores)
+        with contextlib.ExitStack() as limits:
+            for variant, worker in wishes:
+                limit_s = at_a_time * self._start_limit_s(variant.optimizations)
+                limits.enter_context(answers_within([worker], limit_s))
+            return self._asked_for(wishes)
+
+    def _asked_for(self, wishes: Sequence[tuple[Variant, Worker]]) -> list[Refused | None]:
         # All that is traced before anything else runs.
         raced = [racer.worker for racer in self._running.values()]
         refused = [self._opener.prepare(*wish, raced) for wish in wishes]
@@ -161,19 +172,21 @@ class Racers:
             refused[number] = refused[number] or self._take_in(self._opener.opened(*wish))
         at_once = max(1, min(self._cores, len(wishes)))
         self._open_s = max(0.5, (time.monotonic() - begun_s) * at_once / len(wishes))
-        for number, (variant, _) in enumerate(wishes):
-            refused[number] = refused[number] or self._warmed_up(variant)
         return refused
 
-    def _start_limit_s(self, count: int) -> float:
-        """Seconds that so many settings have until they are warm; inf for the baseline."""
+    def _start_limit_s(self, setting: Optimizations) -> float:
+        """Seconds that a setting has to open, and again to warm up; inf for the baseline.
+
+        Workbench's own toggles plan and rewrite a graph, which takes a while and does not hang.
+        """
         if self._clock is None or self._base is None:
             return math.inf
+        usual_s = _START_FACTOR * self._base_s
+        if setting.switched == self._base.variant.optimizations.switched:
+            return max(_OWN_FACTOR * usual_s, self._clock.left_s())
         # The first ones are measured in any case.
         left_s = self._clock.left_s() if len(self.ever) > 1 else math.inf
-        usual_s = _START_FACTOR * self._base_s
-        each_s = max(usual_s, _START_SHARE * self._clock.left_s())
-        return max(usual_s / 2, min(left_s, math.ceil(count / self._cores) * each_s))
+        return max(usual_s / 2, min(left_s, max(usual_s, _START_SHARE * self._clock.left_s())))
 
     def _block_limit_s(self, racer: Racer) -> float:
         """Seconds that a setting has for a block; inf for the baseline."""
@@ -243,7 +256,8 @@ class Racers:
     def _warmed_up(self, variant: Variant) -> Refused | None:
         racer = self._running[variant.label]
         try:
-            racer.warm_up(self._block_s)
+            with answers_within([racer.worker], self._start_limit_s(variant.optimizations)):
+                racer.warm_up(self._block_s)
         except RunError as error:
             return refused_by(variant, error)
         base = self._base or racer
