@@ -21,7 +21,6 @@ from workbench.experiments.program.function_program import arguments_of_make, re
 from workbench.experiments.program.settings_json import optimizations_from, to_json
 from workbench.experiments.program.toggles import TOGGLES, optimizations_of
 from workbench.experiments.program.variant import require_few_environments, variants_of
-from workbench.experiments.search.contenders import settings_of
 
 DIM = wb.Toggle("dim", [16, 32, 64])
 OPTIONS = (wb.StageOptions(), wb.SmartStageOptions())
@@ -254,12 +253,6 @@ class TestRefusals:
         (tmp_path / "zentf.py").touch()
         monkeypatch.syspath_prepend(str(tmp_path))
         require_possible(GRAPH, on(wb.toggles.ZENTF.at("on")))
-
-    def test_of_what_knows_no_choices(self):
-        setting = on(wb.toggles.GRAPPLER.at("off"))
-        words = "has grappler; measure it with wb.compare"
-        with pytest.raises(OptionError, match=words):
-            settings_of([setting], *OPTIONS, wb.Optimizations())
 
     def test_make_has_a_parameter_for_each_own_toggle(self):
         program = wb.FunctionProgram(name="mine", make=lambda dim=16: None)

@@ -10,6 +10,7 @@ import pytest
 from tests.builders.searches import search
 from workbench.cli import main
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.toggle import Toggle
 from workbench.experiments.comparison.results import load_comparison
 from workbench.experiments.search import find_best as find_best_module
 from workbench.models.data.criteo import generate_criteo
@@ -45,6 +46,7 @@ def test_it_searches_all_combinations_within_two_minutes(asked, capsys, tmp_path
         "toggles": None,
         "stage": StageOptions(num_threads=2, capacity=2),
         "smart_stage": SmartStageOptions(reorder=True),
+        "allow_another_training": False,
         "seed": 1,
         "progress": True,
     }
@@ -62,6 +64,12 @@ def test_budgets_and_toggles_are_those_of_the_arguments(asked):
     )
     assert (seen.options["budget"], seen.options["memory"]) == (90.0, 8_000_000_000)
     assert seen.options["toggles"] == ["smart_stage", "fused_v2"]
+
+
+def test_toggles_of_ones_own_are_searched_on_request(asked):
+    seen = asked("--own", "dim=16,32", "--allow-another-training")
+    assert seen.options["toggles"] == [Toggle("dim", [16, 32])]
+    assert seen.options["allow_another_training"]
 
 
 @pytest.mark.parametrize(

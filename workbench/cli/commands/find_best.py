@@ -8,6 +8,7 @@ from pathlib import Path
 from workbench.cli.answers import show
 from workbench.cli.arguments import (
     add_model,
+    add_own,
     model_options,
     seconds,
     size,
@@ -29,7 +30,8 @@ The model is traced once and every combination of the toggles predicted from it.
 promising ones race beside the model without any, in blocks that take turns; slower ones are dropped
 early, and others take their place while there is time. Each runs in a process of its own, half a GB
 for dlrm; --memory says how many at the same time. Whether the best one trains the same is checked.
-Results go to --out: report.html, trace.parquet, comparison/.
+Once the best so far has run a few rounds, TensorFlow's own toggles are tried on it, one by one, and
+those of --own. Results go to --out: report.html, trace.parquet, comparison/.
 """
 
 
@@ -45,6 +47,13 @@ def add_find_best(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         find_best,
         find_best,
         "an optimization; all combinations of those given are searched (default: of all)",
+    )
+    add_own(find_best)
+    find_best.add_argument(
+        "--allow-another-training",
+        action="store_true",
+        help="choices may be the best that train another model, such as those of --own, or "
+        "precision=bfloat16",
     )
     find_best.add_argument(
         "--budget",
@@ -79,9 +88,10 @@ def _find_best(chosen: argparse.Namespace) -> int:
         model.program(model_options(chosen, model, chosen.out)),
         budget=chosen.budget,
         memory=chosen.memory,
-        toggles=chosen.toggle,
+        toggles=[*(chosen.toggle or ()), *chosen.own] or None,
         stage=stage_options(chosen),
         smart_stage=smart_stage_options(chosen.threads, chosen.stale_lookups),
+        allow_another_training=chosen.allow_another_training,
         seed=chosen.seed,
         command=chosen.command_line,
         progress=not chosen.quiet,

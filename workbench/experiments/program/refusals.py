@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.stock import CALLER_THREAD, PRECISION, XLA
-from workbench.errors import OptionError
 
 
 def refusal_of(optimizations: Optimizations, *, is_function: bool) -> str:
@@ -22,24 +21,6 @@ def refusal_of(optimizations: Optimizations, *, is_function: bool) -> str:
                 words = _WORDS.get(name, name)
                 return f"{on[toggle].label} and {words} exclude each other: {reason}"
     return ""
-
-
-def require_no_choices(optimizations: Optimizations, what: str) -> None:
-    """Requires a setting of Workbench's own toggles alone.
-
-    Args:
-      optimizations: the setting.
-      what: knows no others, such as "a search".
-
-    Raises:
-      OptionError: another toggle is among them.
-    """
-    if optimizations.chosen:
-        names = ", ".join(choice.toggle.name for choice in optimizations.chosen)
-        raise OptionError(
-            f"{what} measures Workbench's own toggles alone, and this setting has {names}; "
-            "measure it with wb.compare"
-        )
 
 
 # What a field or property of Optimizations is called.

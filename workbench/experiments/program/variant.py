@@ -20,7 +20,7 @@ from workbench.experiments.program.toggles import (
 )
 
 # Processes that import TensorFlow anew, each for an environment of its own.
-_MOST_ENVIRONMENTS = 4
+MOST_ENVIRONMENTS = 4
 _EACH_GB = 0.4
 # What a cost-model executor learns from while a variant warms up: early, so that it is over soon.
 LEARNING = CostModelOptions(start_step=10, stop_step=40)
@@ -48,12 +48,7 @@ class Variant:
     @property
     def environment(self) -> dict[str, str]:
         """Variables that the process has which runs it, beside those of this one."""
-        chosen = self.optimizations.chosen
-        return {
-            name: value
-            for each in chosen
-            for name, value in each.toggle.environment(each.value).items()
-        }
+        return environment_of(self.optimizations)
 
     @property
     def threads(self) -> int:
@@ -76,14 +71,7 @@ class Variant:
 
     def other_training(self, baseline: Variant) -> str:
         """Which toggles make it another training than the baseline, in words; "" where none do."""
-        beside = {choice.toggle: choice for choice in baseline.optimizations.chosen}
-        others = []
-        for choice in self.optimizations.chosen:
-            toggle = choice.toggle
-            other = beside.get(toggle, toggle.at(toggle.choices[0]))
-            if choice != other and Training.ANOTHER in (choice.training, other.training):
-                others.append(f"{choice.label} beside {other.label}")
-        return ", ".join(others)
+        return other_training(self.optimizations, baseline.optimizations)
 
     @property
     def learning_steps(self) -> int:
@@ -211,16 +199,37 @@ def variants_of(
     ]
 
 
+def environment_of(setting: Optimizations) -> dict[str, str]:
+    """Variables that a process has which runs a setting, beside those of this one."""
+    return {
+        name: value
+        for each in setting.chosen
+        for name, value in each.toggle.environment(each.value).items()
+    }
+
+
+def other_training(setting: Optimizations, baseline: Optimizations) -> str:
+    """Which toggles make a setting another training than the baseline, in words; "" where none."""
+    beside = {choice.toggle: choice for choice in baseline.chosen}
+    others = []
+    for choice in setting.chosen:
+        toggle = choice.toggle
+        other = beside.get(toggle, toggle.at(toggle.choices[0]))
+        if choice != other and Training.ANOTHER in (choice.training, other.training):
+            others.append(f"{choice.label} beside {other.label}")
+    return ", ".join(others)
+
+
 def require_few_environments(variants: Sequence[Variant]) -> None:
     """Requires that not too many processes import TensorFlow, one for each environment.
 
     Raises:
-      OptionError: more than `_MOST_ENVIRONMENTS` beside the caller's own.
+      OptionError: more than `MOST_ENVIRONMENTS` beside the caller's own.
     """
     own = {tuple(sorted(each.environment.items())) for each in variants} - {()}
-    if len(own) > _MOST_ENVIRONMENTS:
+    if len(own) > MOST_ENVIRONMENTS:
         raise OptionError(
             f"the settings have {len(own)} environments, each of which takes a process that "
-            f"imports TensorFlow, about {_EACH_GB} GB; compare at most {_MOST_ENVIRONMENTS} at a "
+            f"imports TensorFlow, about {_EACH_GB} GB; compare at most {MOST_ENVIRONMENTS} at a "
             "time"
         )

@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
+from workbench.core.toggles.stock import STOCK
+from workbench.core.toggles.toggle import Choice, Toggle
 from workbench.core.what_if.predictions import Predicted
 from workbench.errors import OptionError
-from workbench.experiments.program.refusals import require_no_choices
 from workbench.experiments.program.toggles import (
     COST_MODEL_EXECUTOR,
     FUSED,
@@ -36,10 +37,12 @@ class Contender:
     Attributes:
       optimizations: the setting.
       predicted: what it would give against the baseline; None where nothing is predicted.
+      refusal: why the program cannot have it, a clause; "" where it can.
     """
 
     optimizations: Optimizations
     predicted: Predicted | None = None
+    refusal: str = ""
 
     @property
     def label(self) -> str:
@@ -58,7 +61,7 @@ class Contender:
 
 
 def settings_of(
-    toggles: Sequence[str | Optimizations] | None,
+    toggles: Sequence[str | Optimizations | Toggle] | None,
     stage: StageOptions,
     smart_stage: SmartStageOptions,
     baseline: Optimizations,
@@ -67,21 +70,30 @@ def settings_of(
 
     Args:
       toggles: names that switch one optimization on stand for all combinations of them; several
-        joined by "+", also with numbers of threads, and `Optimizations`, for themselves. None takes
-        every toggle.
+        joined by "+", also with numbers of threads and choices, and `Optimizations`, for
+        themselves; a toggle with choices for each other choice alone. None takes every name.
       stage, smart_stage: options of these two.
-      baseline: its threads, where nothing says others, and its size of a batch are those of all.
+      baseline: its threads and its choices, where nothing says others, and its size of a batch are
+        those of all.
 
     Raises:
       OptionError: an unknown toggle, settings of another batch size, or of one name, or nothing to
         search among.
     """
     given = TOGGLES if toggles is None else tuple(toggles)
+    with_choices = [toggle for toggle in given if isinstance(toggle, Toggle)]
+    own = own_toggles(given)
     names = [toggle for toggle in given if isinstance(toggle, str) and not set(toggle) & set("+=")]
     joined = [toggle for toggle in given if isinstance(toggle, str) and set(toggle) & set("+=")]
     wishes = [
         *_combinations(names, stage, smart_stage),
-        *(optimizations_of(toggle, stage, smart_stage) for toggle in joined),
+        *(optimizations_of(toggle, stage, smart_stage, own) for toggle in joined),
+        *(
+            Optimizations(chosen=(toggle.at(choice),))
+            for toggle in with_choices
+            for choice in toggle.choices
+            if choice != baseline[toggle]
+        ),
     ]
     settings = [
         dataclasses.replace(
@@ -89,14 +101,24 @@ def settings_of(
             inter_op_threads=wish.inter_op_threads or baseline.inter_op_threads,
             intra_op_threads=wish.intra_op_threads or baseline.intra_op_threads,
             batch_size=baseline.batch_size,
+            chosen=_choices(wish, baseline),
         )
         for wish in wishes
     ]
-    settings += [setting for setting in given if isinstance(setting, Optimizations)]
+    settings += [
+        dataclasses.replace(setting, chosen=_choices(setting, baseline))
+        for setting in given
+        if isinstance(setting, Optimizations)
+    ]
     _require_exact([baseline, *settings])
     distinct = [setting for setting in dict.fromkeys(settings) if setting != baseline]
     _require_comparable(distinct, baseline)
     return distinct
+
+
+def own_toggles(toggles: Iterable[object]) -> list[Toggle]:
+    """Those of the program's author among what is searched."""
+    return [each for each in toggles if isinstance(each, Toggle) and each not in STOCK]
 
 
 def _combinations(
@@ -114,10 +136,16 @@ def _combinations(
         yield optimizations_of("+".join(on), stage, smart_stage) if on else Optimizations()
 
 
+def _choices(wish: Optimizations, baseline: Optimizations) -> tuple[Choice, ...]:
+    """The choices of a setting, and the baseline's of toggles of which the setting says nothing."""
+    names = {choice.toggle.name for choice in wish.chosen}
+    kept = (choice for choice in baseline.chosen if choice.toggle.name not in names)
+    return (*wish.chosen, *kept)
+
+
 def _require_exact(settings: Sequence[Optimizations]) -> None:
     """Requires lookups that are not stale: what trains another way is nothing to choose among."""
     for each in settings:
-        require_no_choices(each, "a search")
         if each.smart_stage is not None and each.smart_stage.stale_lookups:
             raise OptionError(
                 f"{each.label()!r} has stale_lookups={each.smart_stage.stale_lookups}, so it "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -52,6 +52,16 @@ class Expectations:
         firsts = np.bincount(drawn.argmax(axis=0), minlength=len(rows)) if rows else np.zeros(0)
         return {self.labels[row]: n / _DRAWS for row, n in zip(rows, firsts.tolist(), strict=True)}
 
+    def beside(self, label: str, other: str) -> tuple[float, float]:
+        """How far a setting is above another one: mean and standard deviation.
+
+        Args:
+          label: the setting.
+          other: one of the settings too, or else the baseline.
+        """
+        weights = np.array([(each == label) - (each == other) for each in self.labels], np.float64)
+        return float(weights @ self.means), float(np.sqrt(weights @ self.covariance @ weights))
+
 
 def expectations(
     settings: Mapping[str, Optimizations],
@@ -65,7 +75,8 @@ def expectations(
     their sum. One of which nothing is predicted is expected to give what the predicted ones add up
     to, or what toggles usually give where none is. What was measured then corrects all (the
     posterior of a normal prior), toggle by toggle and as far as blocks scatter: where fused lookups
-    give less than predicted, they will so together with others.
+    give less than predicted, they will so together with others. A toggle with choices has an effect
+    for each of them, about what it usually gives.
 
     Args:
       settings: by label, without the baseline.
@@ -74,13 +85,7 @@ def expectations(
       measured: the same of blocks, of some.
     """
     labels = list(settings)
-    rows = [_toggles(baseline), *(_toggles(setting) for setting in settings.values())]
-    on = np.array(rows, np.float64)[1:] - rows[0]
-    means = _filled(on, labels, predicted) if predicted else on @ _USUAL
-    for number, label in enumerate(labels):
-        means[number] = predicted.get(label, means[number])
-    effect = _PREDICTED_EFFECT if predicted else _USUAL_EFFECT
-    covariance = effect**2 * on @ on.T + _OWN**2 * np.eye(len(labels))
+    means, covariance = _prior(settings, baseline, predicted)
     seen = [number for number, label in enumerate(labels) if len(measured.get(label, ()))]
     if not seen:
         return Expectations(labels, means, covariance)
@@ -95,7 +100,53 @@ def expectations(
 
 def toggle_count(setting: Optimizations) -> int:
     """How many toggles a setting switches on."""
-    return int(sum(_toggles(setting)))
+    return int(sum(_toggles(setting))) + len(setting.switched)
+
+
+def _prior(
+    settings: Mapping[str, Optimizations],
+    baseline: Optimizations,
+    predicted: Mapping[str, float],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means and covariance before anything is measured."""
+    labels, wishes = list(settings), list(settings.values())
+    on = _differences(_toggles, baseline, wishes)
+    means = _filled(on, labels, predicted) if predicted else on @ _USUAL
+    for number, label in enumerate(labels):
+        means[number] = predicted.get(label, means[number])
+    effect = _PREDICTED_EFFECT if predicted else _USUAL_EFFECT
+    choices = list(dict.fromkeys(each for wish in (baseline, *wishes) for each in wish.switched))
+    chosen = _differences(lambda wish: [c in wish.switched for c in choices], baseline, wishes)
+    gains = np.array([each.toggle.usual_gain(each.value) for each in choices]).reshape(-1, 2)
+    # A setting is as far off as the one that it is without these choices, and a little by itself.
+    twins = [_without_choices(wish, baseline) for wish in wishes]
+    number_of = {wish: number for number, wish in enumerate(wishes)}
+    for number, twin in enumerate(twins):
+        if wishes[number] != twin:
+            means[number] = means[number_of[twin]] if twin in number_of else means[number]
+            means[number] += chosen[number] @ gains[:, 0]
+    numbers = {baseline: 0}
+    groups = np.array([numbers.setdefault(twin, len(numbers)) for twin in twins])
+    same = ((groups[:, None] == groups) & (groups > 0)).astype(np.float64)
+    own = np.maximum(same, np.eye(len(wishes))) + same * np.diag(chosen.any(axis=1))
+    covariance = effect**2 * on @ on.T + (chosen * gains[:, 1] ** 2) @ chosen.T + _OWN**2 * own
+    return means, covariance
+
+
+def _differences(
+    switches: Callable[[Optimizations], Sequence[bool]],
+    baseline: Optimizations,
+    settings: Sequence[Optimizations],
+) -> np.ndarray:
+    """[settings, switches]: what is switched on or off beside the baseline."""
+    rows = np.array([switches(baseline), *map(switches, settings)], np.float64)
+    return rows[1:] - rows[0]
+
+
+def _without_choices(setting: Optimizations, baseline: Optimizations) -> Optimizations:
+    if setting.chosen == baseline.chosen:
+        return setting
+    return dataclasses.replace(setting, chosen=baseline.chosen)
 
 
 def _scatter(blocks: Sequence[np.ndarray]) -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions, require_at_least
+from workbench.core.toggles.toggle import Toggle
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.environment import usable_cores
@@ -16,15 +16,18 @@ from workbench.experiments.measurement.amounts import bytes_of, seconds_of
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import AnyProgram, require_program
+from workbench.experiments.program.variant import environment_of
 from workbench.experiments.search.best import Best
-from workbench.experiments.search.contenders import Contender, refinements, settings_of
+from workbench.experiments.search.contenders import Contender, refinements
 from workbench.experiments.search.outcome import best_of, chosen_winner
+from workbench.experiments.search.race_progress import RaceProgress
 from workbench.experiments.search.racing.children import Children, children_of
 from workbench.experiments.search.racing.racer import Racer
 from workbench.experiments.search.racing.racers import Racers
 from workbench.experiments.search.racing.run_search import run_search
 from workbench.experiments.search.search import Search
 from workbench.experiments.search.search_input import SearchInput, search_input_of
+from workbench.experiments.search.space import impossibility, search_space
 from workbench.experiments.search.winner import without_parts
 from workbench.free_memory import free_bytes
 
@@ -38,7 +41,6 @@ _BLOCK_SHARE, _BLOCK_S = 1 / 300, (0.25, 0.75)
 _AHEAD = 3
 # Checks, and the traces: graphs that are built once more for each of the two, and steps.
 _GRAPHS_AFTER, _STEPS_AFTER, _MOST_AFTER = 3, 300, 0.35
-_SAY_EVERY_S = 5.0
 # Processes: of the baseline, of the best setting so far, of another one.
 _SIDE_BY_SIDE = 3
 
@@ -48,10 +50,11 @@ def find_best(
     *,
     budget: float | str = "2min",
     memory: float | str | None = None,
-    toggles: Sequence[str | Optimizations] | None = None,
+    toggles: Sequence[str | Optimizations | Toggle] | None = None,
     baseline: Optimizations | None = None,
     stage: StageOptions | None = None,
     smart_stage: SmartStageOptions | None = None,
+    allow_another_training: bool = False,
     refine: bool = True,
     trace_steps: int = 20,
     seed: int = 0,
@@ -66,9 +69,10 @@ def find_best(
     faster. The next one takes its place. So does one that, by its prediction as corrected by what
     was measured, has become far likelier to be the fastest. Settings whose corrected prediction
     cannot reach the best are not run. Where nothing is predicted, each toggle alone comes first,
-    then combinations of those that gave most. The best then varies the capacity of its stage and
-    its inter-op threads, if there is time. Whether it trains the same is checked before it is
-    named.
+    then combinations of those that gave most. Once the best so far has run a few rounds, each
+    choice of TensorFlow's toggles, and of your own, is tried on it. The best then varies the
+    capacity of its stage and its inter-op threads, if there is time. Whether it trains the same is
+    checked before it is named.
 
     Args:
       program: what is run.
@@ -77,10 +81,14 @@ def find_best(
       memory: what all processes may take together, as bytes or as in "8GB"; None takes what is
         free. It decides how many settings run at the same time.
       toggles: names as of `compare` of which all combinations are searched; several joined by "+",
-        and settings as `Optimizations`, stand for themselves. None means every toggle.
+        and settings as `Optimizations`, stand for themselves. A `Toggle` stands for its choices,
+        which are tried one by one on the best setting. None means every toggle of Workbench's and
+        TensorFlow's; toggles of your own alone come beside all these.
       baseline: what the others are compared with; None means all off.
       stage: options of the stage; None means the defaults.
       smart_stage: options of the smart stage; None means the defaults.
+      allow_another_training: whether choices may be the best that train another model, such as
+        those of toggles of your own that do not say otherwise.
       refine: whether capacities and threads of the best setting are varied, too.
       trace_steps: steps to trace of the baseline and of the best at the end; 0 traces nothing.
       seed: of the bootstrap.
@@ -91,8 +99,9 @@ def find_best(
       The best setting with its evidence, the runners-up, and what was not measured and why.
 
     Raises:
-      OptionError: a budget or a memory that is none, an unknown toggle, nothing to search among, or
-        too little memory for three processes side by side.
+      OptionError: a budget or a memory that is none, an unknown toggle, one that trains another
+        model unasked, nothing to search among, or too little memory for three processes side by
+        side.
       RunError: the baseline failed; the message says where.
       KeyboardInterrupt: after Ctrl-C, with the words to show; no process is left.
     """
@@ -101,21 +110,28 @@ def find_best(
     limit = None if memory is None else bytes_of(memory)
     require_at_least("trace_steps", trace_steps, 0)
     options = (stage or StageOptions(), smart_stage or SmartStageOptions())
-    first = baseline or Optimizations()
-    given = (toggles,) if isinstance(toggles, str | Optimizations) else toggles
-    settings = settings_of(given, *options, first)
+    given = (toggles,) if isinstance(toggles, str | Optimizations | Toggle) else toggles
+    space = search_space(
+        given,
+        *options,
+        baseline or Optimizations(),
+        allow_another_training=allow_another_training,
+    )
+    first, settings = space.baseline, space.settings
     clock = TimeBudget(budget_s)
     shown = Progress(progress)
     program = without_parts(program)
     cores = usable_cores()
     try:
-        with children_of(program, limit or _FREE_SHARE * free_bytes()) as children:
+        bytes_of_all = limit or _FREE_SHARE * free_bytes()
+        with children_of(program, bytes_of_all, environment_of(first)) as children:
             racers = Racers(
                 program,
                 children,
                 block_s=min(max(_BLOCK_SHARE * budget_s, _BLOCK_S[0]), _BLOCK_S[1]),
                 cores=cores,
                 progress=shown,
+                clock=clock,
             )
             base = racers.enter_baseline(first.label(in_full=True), first)
             _require_room(children, limit)
@@ -126,8 +142,9 @@ def find_best(
                 racers,
                 clock,
                 reserve_s=_reserve_s(racers, base, budget_s),
-                refine=lambda best: _refined(best, cores) if refine else (),
-                say=_Sayer(shown),
+                refine=lambda best: _refined(program, best, cores) if refine else (),
+                neighbors=lambda best: space.neighbors(best, program),
+                say=RaceProgress(shown),
             )
             children.end_idle()
             winner = chosen_winner(
@@ -141,7 +158,7 @@ def find_best(
         search,
         racers,
         winner,
-        notes=seeded.notes,
+        notes=[*seeded.notes, *space.notes],
         seed=seed,
         command=command,
         budget_s=budget_s,
@@ -167,8 +184,7 @@ def _seeded(
         shown.phase(f"Tracing {_SEED_STEPS} steps of {base.variant.label}")
         seconds = clock.share_s(_SEED_SHARE, least_s=1.0)
         trace = sample_trace(base.worker, baseline, _SEED_STEPS, seconds)
-        if baseline == Optimizations(fused_embeddings=baseline.fused_embeddings):
-            racers.keep_sample(baseline.fused_embeddings, trace)
+        racers.keep_sample(baseline, trace)
         racers.start_ahead(min(_AHEAD, len(settings)))
         return trace
 
@@ -192,10 +208,13 @@ def _search(baseline: Optimizations, found: SearchInput) -> Search:
     return search
 
 
-def _refined(best: Optimizations, cores: int) -> list[Contender]:
-    if best == Optimizations():
+def _refined(program: AnyProgram, best: Optimizations, cores: int) -> list[Contender]:
+    if best.is_all_off:
         return []
-    return [Contender(optimizations=each) for each in refinements(best, cores)]
+    return [
+        Contender(optimizations=each, refusal=impossibility(program, each) or "")
+        for each in refinements(best, cores)
+    ]
 
 
 def _require_room(children: Children, limit: int | None) -> None:
@@ -218,29 +237,3 @@ def _reserve_s(racers: Racers, base: Racer, budget_s: float) -> float:
     """Seconds of the budget for the checks and traces at the end."""
     steps_s = _STEPS_AFTER * base.step_ns / 1e9
     return min(_GRAPHS_AFTER * racers.open_s(2) + steps_s, _MOST_AFTER * budget_s)
-
-
-class _Sayer:
-    """Says what races: whenever that changes, and from time to time."""
-
-    def __init__(self, shown: Progress) -> None:
-        self._shown, self._said_s = shown, -math.inf
-        self._racing: tuple[str, ...] = ()
-
-    def __call__(self, search: Search, left_s: float) -> None:
-        racing, now = search.race.racing, time.monotonic()
-        if racing == self._racing and now - self._said_s < _SAY_EVERY_S:
-            return
-        self._racing, self._said_s = racing, now
-        self._shown.phase(_words(search, left_s))
-
-
-def _words(search: Search, left_s: float) -> str:
-    race = search.race
-    names = " · ".join(label for label in race.racing if label != race.baseline) or "the baseline"
-    waiting = f", {len(search.waiting)} more to come" if search.waiting else ""
-    best = ""
-    if race.best != race.baseline:
-        ratio = math.exp(race.mean_log(race.best))
-        best = f"; best so far: {race.best}, {ratio:.2f}×"
-    return f"Round {race.rounds + 1}, {math.ceil(left_s)}\u00a0s left: {names}{waiting}{best}"

@@ -9,7 +9,13 @@ from workbench.core.optimizations import Optimizations
 from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
 from workbench.experiments.search.contenders import Contender
 from workbench.experiments.search.expectation import Expectations, expectations, toggle_count
-from workbench.experiments.search.racing.race import TOLERANCE, Dropped, Race
+from workbench.experiments.search.racing.race import (
+    FEWEST_ROUNDS,
+    TOLERANCE,
+    Dropped,
+    Race,
+)
+from workbench.experiments.search.racing.refused import has_choices_of
 
 # Where nothing is predicted, a toggle alone that is expected to give less than this, as a
 # logarithm, waits like any other setting.
@@ -19,6 +25,8 @@ _WIDER = 1.5
 # How much likelier to be the fastest one that waits must be than a racer, to take its place: it has
 # to be started, and knows nothing of itself.
 _LIKELIER = 2.0
+# Standard deviations above its mean that one like the best may reach.
+_LIKELY_MOST = 2.0
 TIME_UP = "the time was up before it was its turn"
 _TIME_UP_RACING = "still in the race when the time was up"
 
@@ -42,14 +50,34 @@ class Search:
         self.dropped_s: dict[str, float] = {}
         self._known = {self.baseline.label: self.baseline}
         self._waiting: list[str] = []
+        self._near: set[str] = set()
+        self._refusals: list[tuple[str, Callable[[Optimizations], bool]]] = []
         self.add(contenders)
 
     def add(self, contenders: Iterable[Contender]) -> None:
         """More contenders; one that is known stays what it is."""
         for contender in contenders:
-            if contender.label not in self._known:
-                self._known[contender.label] = contender
-                self._waiting.append(contender.label)
+            label = contender.label
+            if label in self._known:
+                continue
+            self._known[label] = contender
+            reason = contender.refusal or self._refused(contender.optimizations)
+            if reason:
+                self.left_out[label] = reason
+            else:
+                self._waiting.append(label)
+
+    def surround(self, neighbors: Iterable[Contender]) -> None:
+        """Has settings like the best one wait; those of an earlier best that never ran are gone."""
+        new = {contender.label: contender for contender in neighbors}
+        gone = self._near - new.keys() - set(self.race.entered)
+        for label in gone:
+            del self._known[label]
+            self.left_out.pop(label, None)
+        self._waiting = [label for label in self._waiting if label not in gone]
+        before = set(self._known)
+        self.add(new.values())
+        self._near = (self._near - gone) | (set(self._known) - before)
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -64,6 +92,11 @@ class Search:
     def contender(self, label: str) -> Contender:
         """The contender of that name, the baseline too."""
         return self._known[label]
+
+    @property
+    def best_is_known(self) -> bool:
+        """Whether the best has run so often that settings like it are worth a try."""
+        return len(self.race.logs(self.best)) >= FEWEST_ROUNDS
 
     @property
     def best(self) -> str:
@@ -115,10 +148,22 @@ class Search:
           also: whether the reason holds for another setting.
         """
         self.race.leave(label)
+        self._refuse_alike(reason, also)
+        self.left_out[label] = reason
+
+    def fail(self, label: str, reason: str) -> None:
+        """One that races failed; those that wait and have its choices are not tried."""
+        self.take_out(label, reason)
+        self._refuse_alike(reason, has_choices_of(self._known[label].optimizations))
+
+    def _refuse_alike(self, reason: str, also: Callable[[Optimizations], bool]) -> None:
+        self._refusals.append((reason, also))
         alike = [each for each in self._waiting if also(self._known[each].optimizations)]
-        for each in (label, *alike):
-            self.left_out[each] = reason
+        self.left_out |= dict.fromkeys(alike, reason)
         self._waiting = [each for each in self._waiting if each not in alike]
+
+    def _refused(self, setting: Optimizations) -> str:
+        return next((reason for reason, also in self._refusals if also(setting)), "")
 
     def take_out(self, label: str, reason: str) -> None:
         """One that races leaves for another reason than its rates."""
@@ -177,8 +222,12 @@ class Search:
         best = self.race.interval(self.race.best, self.race.baseline)
         if self.race.best == self.race.baseline or not best.low > 0:
             return
-        expected = self._expected().of()
+        expectation = self._expected()
+        expected = expectation.of()
         for label in tuple(self._waiting):
+            if label in self._near:
+                self._leave_out_worse(label, expectation)
+                continue
             most = expected[label] + _WIDER * self._known[label].predicted_half
             if most < math.log(best.low) + math.log1p(TOLERANCE):
                 self.leave_out(
@@ -186,3 +235,14 @@ class Search:
                     f"expected to give {math.exp(most):.2f}× at most, from its prediction and what "
                     f"was measured since; {self.race.best} gives {best.low:.2f}× at least",
                 )
+
+    def _leave_out_worse(self, label: str, expectation: Expectations) -> None:
+        """One that is like the best, where its other choice gave little elsewhere."""
+        mean, deviation = expectation.beside(label, self.race.best)
+        most = mean + _LIKELY_MOST * deviation
+        if most < math.log1p(TOLERANCE):
+            self.leave_out(
+                label,
+                f"expected to give {math.exp(most):.2f}× of {self.race.best} at most, from what "
+                "its choices gave elsewhere",
+            )

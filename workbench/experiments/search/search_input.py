@@ -10,10 +10,11 @@ from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import Scenario, scenario_of
-from workbench.errors import OptionError, UnsupportedError, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_STAGE, NO_STOCK_LOOKUP
-from workbench.experiments.program.function_program import AnyProgram, require_possible
+from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.search.contenders import Contender
+from workbench.experiments.search.space import impossibility
 from workbench.experiments.what_if.fused_calibration import costs_are_known
 from workbench.experiments.what_if.predict import predicted
 
@@ -65,7 +66,7 @@ def search_input_of(
     impossible = {
         setting: reason
         for setting in settings
-        if (reason := _impossible(program, setting)) is not None
+        if (reason := impossibility(program, setting)) is not None
     }
     possible = [setting for setting in settings if setting not in impossible]
     notes: list[str] = []
@@ -127,14 +128,6 @@ def _seed(
     )
 
 
-def _impossible(program: AnyProgram, setting: Optimizations) -> str | None:
-    try:
-        require_possible(program, setting)
-    except (OptionError, UnsupportedError) as error:
-        return str(error)
-    return None
-
-
 def _scenarios(
     settings: Sequence[Optimizations],
     baseline: Optimizations,
@@ -151,7 +144,9 @@ def _scenarios(
                 "known, and the budget is too short to measure it; wb.predict(trace, program) "
                 "does, once."
             )
-    return {each: _scenario(each, baseline) for each in kept}
+    # Nothing is predicted of other choices than the baseline's, whose steps are traced.
+    alike = [setting for setting in kept if setting.switched == baseline.switched]
+    return {setting: _scenario(setting, baseline) for setting in alike}
 
 
 def _too_long(needed_s: float, left_s: float) -> str:

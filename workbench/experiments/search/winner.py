@@ -16,12 +16,14 @@ from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.search.racing.race import Race
-from workbench.experiments.search.racing.racer import Racer
+from workbench.experiments.search.racing.racer import Racer, answers_within
 from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
 from workbench.experiments.worker.wire.messages import Close, Open, RunBlock
 
 # Most steps whose losses and batches are compared.
 _STEPS = 100
+# A setting that takes longer than this many times its time for that is stuck; seconds at least.
+_CHECK_FACTOR, _LEAST_CHECK_S = 4.0, 20.0
 
 
 def checked(
@@ -39,7 +41,12 @@ def checked(
       RunError: a run failed.
     """
     progress.phase(f"Checking that {racer.variant.label} trains the same")
-    pair = [baseline, racer]
+    with answers_within([racer.worker], max(_LEAST_CHECK_S, _CHECK_FACTOR * seconds)):
+        return _checks(program, [baseline, racer], seconds)
+
+
+def _checks(program: AnyProgram, pair: Sequence[Racer], seconds: float) -> list[Equivalence]:
+    """Those of the second one beside the first."""
     for each in pair:
         plan = each.variant.plan.to_json() if each.variant.plan else None
         each.worker.send(Close(session="main"))
@@ -49,11 +56,19 @@ def checked(
         each.worker.receive()
     variants, workers = [each.variant for each in pair], [each.worker for each in pair]
     checks: list[Equivalence] = []
-    if baseline.opened.has_loss:
-        checks += compare_losses(variants, workers, baseline.opened, _STEPS, seconds / 2)
-    return checks + compare_batches(
-        program, variants, workers, baseline.opened, _STEPS, seconds / 2
-    )
+    opened = pair[0].opened
+    if opened.has_loss:
+        checks += compare_losses(variants, workers, opened, _STEPS, seconds / 2)
+    return checks + compare_batches(program, variants, workers, opened, _STEPS, seconds / 2)
+
+
+def no_number(check: Equivalence) -> str:
+    """Why a check of another training, as was asked, speaks against it; "" where it does not."""
+    finite = np.isfinite(np.array(check.losses, np.float64))
+    if finite.all() or not np.isfinite(np.array(check.baseline_losses, np.float64)).all():
+        return ""
+    step = int(np.argmin(finite))
+    return f"its loss is {check.losses[step]!s} from step {step + 1} on"
 
 
 def traced_pair(

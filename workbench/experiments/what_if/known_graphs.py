@@ -39,8 +39,8 @@ def known_graphs(
     stage: StageOptions,
     smart_stage: SmartStageOptions,
     *,
-    chosen: tuple[Choice, ...] = (),
     traced: GraphKey,
+    chosen: tuple[Choice, ...] = (),
     shown: Progress,
 ) -> dict[GraphKey, KnownGraph]:
     """Builds the program's graphs in a child process, and estimates what was not traced of them.
@@ -50,8 +50,8 @@ def known_graphs(
       keys: which graphs.
       stage: options of the user's own stage, where a graph has it.
       smart_stage: what decides what may run ahead.
-      chosen: where toggles with choices stand in all of them.
       traced: the graph whose nodes are traced; it is built, too.
+      chosen: where toggles with choices stand in all of them.
       shown: shows what is done.
 
     Raises:
@@ -93,9 +93,8 @@ def _known(
     chosen: tuple[Choice, ...],
 ) -> KnownGraph:
     """What the program builds for a setting."""
-    wish = Optimizations(
-        stage=stage if key.staged else None, fused_embeddings=key.fused, chosen=chosen
-    )
+    own_stage = stage if key.staged else None
+    wish = Optimizations(stage=own_stage, fused_embeddings=key.fused, chosen=chosen)
     found = worker.call(DescribeGraph(optimizations=wish, options=smart_stage))
     if key.staged and not found.stages:
         return KnownGraph(problem=NO_STAGE)

@@ -112,7 +112,14 @@ def predicted(
     shown = Progress(progress)
     try:
         keys = [scenario.graph for scenario in scenarios]
-        graphs = known_graphs(program, keys, *options, traced=before.graph, shown=shown)
+        graphs = known_graphs(
+            program,
+            keys,
+            *options,
+            traced=before.graph,
+            chosen=before.optimizations.chosen,
+            shown=shown,
+        )
         shown.phase(f"Predicting {len(scenarios)} settings")
         return what_if(trace, before, graphs, scenarios)
     finally:

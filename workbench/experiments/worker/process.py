@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import linecache
+import math
 import socket
 import subprocess
 import time
@@ -37,8 +38,10 @@ class Worker:
     """One child process. Commands are sent with `send`; `receive` gives their results in order.
 
     Attributes:
-      label: what messages call it.
+      label: its name in messages.
       failure: why it failed, where that is tolerated; None while it runs.
+      deadline_s: when it has to have answered at the latest, on `time.monotonic`'s clock; inf where
+        only the usual limit holds.
     """
 
     def __init__(
@@ -53,7 +56,7 @@ class Worker:
         Raises:
           RunError: the program cannot be pickled.
         """
-        self.label = label
+        self.label, self.deadline_s = label, math.inf
         self.failure: WorkbenchError | None = None
         self._tolerance = tolerance or Tolerance()
         self._asked: collections.deque[tuple[Command[Any], float]] = collections.deque()
@@ -134,12 +137,10 @@ class Worker:
                 if self._process.poll() is not None and not self._connection.poll():
                     raise self._death()
                 limit_s = self._tolerance.limit_s(self.label) + more_s
-                if time.monotonic() - asked_s > limit_s:
+                usual_s = asked_s + limit_s
+                if time.monotonic() > min(usual_s, self.deadline_s):
                     self.kill()
-                    raise RunError(
-                        f"The run of {self.label!r} has not answered for {limit_s:.0f} s and was "
-                        "ended; its code, its input or its stage is stuck."
-                    )
+                    raise self._too_late(limit_s, is_usual=usual_s < self.deadline_s)
             result = cloudpickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError):
             raise self._death() from None
@@ -192,6 +193,18 @@ class Worker:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def _too_late(self, usual_s: float, *, is_usual: bool) -> RunError:
+        """What to say of one that was ended because it did not answer."""
+        if not is_usual:
+            return RunError(
+                f"The run of {self.label!r} did not answer in the time that it was given, and was "
+                "ended."
+            )
+        return RunError(
+            f"The run of {self.label!r} has not answered for {usual_s:.0f} s and was ended; its "
+            "code, its input or its stage is stuck."
+        )
 
     def _death(self) -> RunError:
         """Why the child is gone."""

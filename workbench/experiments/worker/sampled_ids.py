@@ -23,6 +23,11 @@ def sample_ids(program: Program, batches: int, chosen: tuple[Choice, ...] = ()) 
 
     Only what makes the ids runs: nothing is trained. The ids of all tables are of the same batches.
 
+    Args:
+      program: what is built.
+      batches: how many.
+      chosen: where toggles with choices stand.
+
     Raises:
       RunError: the data ends before the first batch.
     """

@@ -160,6 +160,11 @@ class WarmPython:
         )
 
     @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._server.pid
+
+    @property
     def usable(self) -> bool:
         """Whether it runs, and children inherit what they would inherit from the caller now."""
         if self._owner != os.getpid():  # a fork of the caller, which has children of its own

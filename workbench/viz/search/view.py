@@ -256,4 +256,4 @@ def _seconds(seconds: float) -> str:
 
 
 def _name(setting: Optimizations) -> str:
-    return "all off" if setting == Optimizations() else plain(setting.label(in_full=True))
+    return "all off" if setting.is_all_off else plain(setting.label(in_full=True))

@@ -86,6 +86,9 @@ class SimulatedField:
         for label in labels:
             self.running.remove(label)
 
+    def unready(self, setting: Optimizations, seconds: float) -> str:
+        return ""
+
     def over_memory(self) -> str:
         return "too much memory" if self.too_much and len(self.running) > 1 else ""
 
@@ -96,6 +99,7 @@ def searched(
     budget_s: float = 120.0,
     reserve_s: float = 10.0,
     refine: Callable[[Optimizations], list] = lambda best: [],
+    neighbors: Callable[[Optimizations], list] = lambda best: [],
 ) -> Search:
     """A search that is over."""
     run_search(
@@ -104,6 +108,7 @@ def searched(
         TimeBudget(budget_s, field.clock),
         reserve_s=reserve_s,
         refine=refine,
+        neighbors=neighbors,
         say=lambda search, left_s: None,
     )
     return search

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pytest
 
+import workbench as wb
 from workbench.core.optimizations import Optimizations
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
@@ -32,7 +33,8 @@ class FakeWorker:
     alive: ClassVar[list[FakeWorker]] = []
 
     def __init__(self, label, program, warm):
-        assert warm is WARM
+        assert warm is WARM or isinstance(warm, FakeWarm)
+        self.warm, self.deadline_s = warm, math.inf
         self.label, self.received, self.closes = label, 0, True
         self.alive.append(self)
 
@@ -44,6 +46,7 @@ class FakeWorker:
         self.received += 1
 
     def call(self, command):
+        assert self.deadline_s < math.inf
         assert command == Close(session="main")
         if not self.closes:
             raise RunError("it is gone")
@@ -59,16 +62,36 @@ class FakeWorker:
             self.alive.remove(self)
 
 
+class FakeWarm:
+    """A process that imports TensorFlow in an environment, 300 MB."""
+
+    alive: ClassVar[list[FakeWarm]] = []
+
+    def __init__(self, environment):
+        self.environment, self.received = environment, 0
+        self.alive.append(self)
+
+    @property
+    def pid(self):
+        return self
+
+    def close(self):
+        self.alive.remove(self)
+
+
 @pytest.fixture(autouse=True)
 def workers(monkeypatch):
     monkeypatch.setattr(FakeWorker, "alive", [])
     monkeypatch.setattr(children_module, "Worker", FakeWorker)
     monkeypatch.setattr(children_module, "warm_python", lambda: contextlib.nullcontext(WARM))
-    monkeypatch.setattr(
-        children_module,
-        "resident_bytes",
-        lambda worker: (400 if worker.received else 100) * MB if worker in worker.alive else 0,
-    )
+    monkeypatch.setattr(FakeWarm, "alive", [])
+    monkeypatch.setattr(children_module, "WarmPython", FakeWarm)
+
+    def resident(process):
+        takes = 300 if isinstance(process, FakeWarm) else 400 if process.received else 100
+        return takes * MB if process in process.alive else 0
+
+    monkeypatch.setattr(children_module, "resident_bytes", resident)
 
 
 def test_room_is_what_the_limit_leaves_for_processes_of_that_size():
@@ -108,8 +131,13 @@ def test_one_that_is_given_back_serves_the_next_setting():
     assert children.room() == math.inf
 
 
-@pytest.mark.parametrize(("program", "setting"), [(GRAPH, THREADS), (FUNCTION, OFF)])
-def test_threads_and_functions_have_a_process_of_their_own(program, setting):
+NO_GRAPPLER = Optimizations(chosen=(wb.toggles.GRAPPLER.at("off"),))
+
+
+@pytest.mark.parametrize(
+    ("program", "setting"), [(GRAPH, THREADS), (GRAPH, NO_GRAPPLER), (FUNCTION, OFF)]
+)
+def test_threads_choices_and_functions_have_a_process_of_their_own(program, setting):
     children = Children(program, WARM, math.inf)
     (worker,) = children.lend([("a", setting)])
     children.give_back(worker, setting)
@@ -122,6 +150,44 @@ def test_settings_with_threads_take_no_used_process():
     children.give_back(used, OFF)
     threads, off = children.lend([("threads", THREADS), ("off", OFF)])
     assert off is used and threads is not used
+
+
+NO_ONEDNN = Optimizations(chosen=(wb.toggles.ONEDNN.at("off"),))
+NUMBERS = wb.toggles.EnvironmentToggle("A", list("012345"))
+
+
+def test_an_environment_has_a_process_of_its_own_that_is_used_again():
+    children = Children(GRAPH, WARM, math.inf)
+    children.start_ahead(1)
+    off, other = children.lend([("off", OFF), ("no oneDNN", NO_ONEDNN)])
+    assert off.warm is WARM and other.warm.environment == {"TF_ENABLE_ONEDNN_OPTS": "0"}
+    children.give_back(other, NO_ONEDNN)
+    (again,) = children.lend([("no oneDNN", NO_ONEDNN)])
+    assert again is not other and again.warm is other.warm
+    assert children.look() == (2 * 400 + 300) * MB
+    children.kill()
+    assert FakeWarm.alive == [] and FakeWorker.alive == []
+
+
+def test_the_baselines_environment_is_that_of_all_others():
+    usual, second = (Optimizations(chosen=(NUMBERS.at(each),)) for each in "01")
+    with children_of(GRAPH, math.inf, {"A": "0"}) as children:
+        (base,) = children.lend([("off", usual)])
+        assert base.warm.environment == {"A": "0"}
+        assert children.is_at_home(usual) and not children.is_at_home(second)
+    assert FakeWarm.alive == []
+
+
+def test_environments_are_few_and_need_time_and_memory():
+    children = Children(GRAPH, WARM, math.inf)
+    settings = [Optimizations(chosen=(NUMBERS.at(each),)) for each in "01234"]
+    assert children.unready(OFF, 0.0) == children.unready(settings[0], 60.0) == ""
+    assert "too little time was left" in children.unready(settings[0], 1.0)
+    children.lend([("a number", each) for each in settings[:4]])
+    assert "there are 4 already" in children.unready(settings[4], 60.0)
+    assert children.unready(settings[0], 1.0) == ""
+    small = Children(GRAPH, WARM, 800 * MB)
+    assert "about 0.4 GB, for which there is no memory" in small.unready(settings[0], 60.0)
 
 
 def test_one_that_cannot_be_closed_ends():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import workbench as wb
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError
@@ -134,3 +135,44 @@ def test_effects_are_those_against_the_baseline():
     assert found["fused V1"] == 0
     assert found["off"] < 0 < found["stage + fused V1"]
     assert [toggle_count(each) for each in ALL.values()] == [0, 1, 1, 2]
+
+
+CLUSTERS, DIM = wb.toggles.XLA.at("clusters"), wb.Toggle("dim", [16, 32]).at(32)
+
+
+def chosen(*choices, **fields):
+    return Optimizations(chosen=choices, **fields)
+
+
+def test_a_choice_is_expected_to_give_what_it_usually_gives_beside_the_same_setting():
+    settings = {"fused V1": FUSED, "XLA": chosen(CLUSTERS), "dim": chosen(DIM)}
+    settings["both"] = chosen(CLUSTERS, fused_embeddings="v1")
+    found = expectations(settings, OFF, {"fused V1": 0.2}, {}).of()
+    assert found == pytest.approx({"fused V1": 0.2, "XLA": -0.4, "dim": 0.0, "both": -0.2})
+    # Of a baseline that has it, it is what is taken away.
+    without = expectations({"off": OFF}, chosen(CLUSTERS), {}, {}).of()
+    assert without["off"] == pytest.approx(0.4)
+
+
+def test_what_a_choice_gave_is_expected_of_it_elsewhere_and_of_no_other_choice():
+    settings = {"fused V1": FUSED, "XLA": chosen(CLUSTERS), "dim": chosen(DIM)}
+    settings["both"] = chosen(CLUSTERS, fused_embeddings="v1")
+    found = expectations(settings, OFF, {"fused V1": 0.2}, {"XLA": [0.1] * 20})
+    assert found.of()["both"] == pytest.approx(0.3, abs=0.01)
+    assert found.of()["dim"] == 0.0
+    mean, deviation = found.beside("both", "fused V1")
+    assert mean == pytest.approx(0.1, abs=0.01) and deviation < 0.04
+    assert found.beside("fused V1", "off")[0] == pytest.approx(0.2)
+
+
+def test_a_setting_that_is_off_is_so_with_another_choice_too():
+    both = chosen(CLUSTERS, fused_embeddings="v1")
+    settings = {"fused V1": FUSED, "stage + fused V1": BOTH, "both": both}
+    predicted = {"fused V1": 0.2, "stage + fused V1": 0.3}
+    found = expectations(settings, OFF, predicted, {"fused V1": [0.3] * 50}).of()
+    assert found["both"] == pytest.approx(0.3 - 0.4, abs=0.01)
+
+
+def test_choices_count_as_toggles():
+    assert toggle_count(chosen(CLUSTERS, DIM, stage=STAGE)) == 3
+    assert toggle_count(chosen(DIM.toggle.at(16))) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -106,6 +107,8 @@ def won(raced, monkeypatch):
             label = racer.variant.label
             if isinstance(same.get(label), Exception):
                 raise same[label]
+            if isinstance(same.get(label), Equivalence):
+                return [same[label]]
             return [check(label, same[label])] if label in same else []
 
         monkeypatch.setattr(outcome, "checked", checked)
@@ -177,3 +180,24 @@ def test_what_never_ran_is_not_measured(raced, won):
         ("inline executor", "the time was up before it was its turn")
     ]
     assert found.rounds == 6 and found.took_s == 50.0
+
+
+def asked_check(label, losses, baseline=(3.0, 2.0)):
+    return dataclasses.replace(
+        check(label, False), toggles="dim 32 beside dim 16", losses=losses, baseline_losses=baseline
+    )
+
+
+def test_another_training_that_was_asked_for_wins(won):
+    found, _ = won({"smart stage": asked_check("smart stage", (5.0, 1.0))})
+    assert found.label == "smart stage" and found.notes == ("Predicted.",)
+
+
+def test_one_whose_loss_is_no_number_is_not_chosen(won):
+    lost = asked_check("smart stage", (5.0, float("nan")))
+    found, _ = won({"smart stage": lost, "stage": True})
+    assert found.label == "stage"
+    assert found.notes[1] == "Smart stage was not chosen: its loss is nan from step 2 on."
+    # Nor is the baseline's: then it says nothing of the setting.
+    both = asked_check("smart stage", (5.0, float("nan")), (5.0, float("inf")))
+    assert won({"smart stage": both})[0].label == "smart stage"

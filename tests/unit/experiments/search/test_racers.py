@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,8 +11,11 @@ import pytest
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.stock import GRAPPLER
+from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError, PlanError, RunError
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.search.racing import session_opener as opener_module
@@ -49,9 +54,11 @@ class FakeWorker:
 
     def __init__(self, field):
         self.field, self.asked, self.answers = field, [], []
+        self.deadline_s, self.deadlines = math.inf, []
 
     def send(self, command):
         self.asked.append(command)
+        self.deadlines.append(self.deadline_s - time.monotonic())
         self.answers.append(self.field.answer(command))
 
     def receive(self, expected_s=0.0):
@@ -68,7 +75,7 @@ class FakeWorker:
 class Field:
     """Racers on fake children; `opens` says what a setting's graph has."""
 
-    def __init__(self, monkeypatch, program=GRAPH):
+    def __init__(self, monkeypatch, program=GRAPH, clock=None):
         self.workers, self.given_back, self.traced = [], [], []
         self.opens = lambda wish: SimpleNamespace(
             stages=int(bool(wish.stage)), fused_ops=int(bool(wish.fused_embeddings))
@@ -76,6 +83,7 @@ class Field:
         self.block = lambda: None
         self.plan = Planned()
         self.over_limit = False
+        self.step_ns = STEP_NS
         children = SimpleNamespace(
             lend=self.lend,
             give_back=lambda worker, setting: self.given_back.append(worker),
@@ -84,12 +92,19 @@ class Field:
             room=lambda: 3,
             bytes_of=lambda worker: 7,
             over_limit=False,
+            is_at_home=lambda setting: True,
+            unready=lambda setting, seconds: f"not in {seconds:g} s",
         )
         monkeypatch.setattr(opener_module, "sample_trace", self.sample)
         self.said = []
         self.children = children
         self.racers = Racers(
-            program, children, block_s=0.4, cores=2, progress=Progress(self.said.append)
+            program,
+            children,
+            block_s=0.4,
+            cores=2,
+            progress=Progress(self.said.append),
+            clock=clock,
         )
 
     def lend(self, wishes):
@@ -112,7 +127,7 @@ class Field:
                 return self.plan
             case RunBlock():
                 failure = self.block()
-                ends = np.arange(command.steps + 1) * STEP_NS
+                ends = np.arange(command.steps + 1) * self.step_ns
                 return failure or Steps(ends_ns=ends, values=np.empty(0), ended=False)
             case Close():
                 return None
@@ -162,7 +177,7 @@ def test_a_plan_is_made_once_for_all_executors_on_one_trace_of_the_baselines_pro
 
 def test_a_trace_that_is_there_is_used(field):
     field.racers.enter_baseline("off", OFF)
-    field.racers.keep_sample(None, "the seed's")
+    field.racers.keep_sample(OFF, "the seed's")
     field.enter(SMART)
     assert field.traced == [] and opened(field, 1).sample == "the seed's"
 
@@ -258,3 +273,65 @@ def test_too_much_memory_has_words(field):
     assert field.racers.over_memory() == ""
     field.children.over_limit = True
     assert "took more memory than they may" in field.racers.over_memory()
+
+
+DIM = Toggle("dim", [16, 32])
+WIDE = Optimizations(chosen=(DIM.at(32),))
+WIDE_SMART = Optimizations(chosen=(DIM.at(32),), smart_stage=SmartStageOptions())
+NO_GRAPPLER = Optimizations(chosen=(GRAPPLER.at("off"),), smart_stage=SmartStageOptions())
+
+
+def test_a_choice_has_a_part_of_the_time_that_is_left_and_the_baseline_has_the_usual_limit(
+    monkeypatch,
+):
+    seconds = [0.0]
+    field = Field(monkeypatch, clock=TimeBudget(80.0, lambda: seconds[0]))
+    field.racers.enter_baseline("off", OFF)
+    assert set(field.workers[0].deadlines) == {math.inf}
+    field.enter(WIDE)
+    assert all(8 < each <= 10.0 for each in field.workers[1].deadlines)
+    # Planning a graph takes a while.
+    field.enter(STAGE)
+    assert all(70 < each <= 80.0 for each in field.workers[2].deadlines)
+    # Where little is left it has about what the baseline took, at least.
+    seconds[0] = 79.9
+    field.enter(NO_GRAPPLER)
+    assert all(each <= 0.5 for each in field.workers[3].deadlines)
+    seconds[0] = 0.0
+    field.racers.run_round(0, ["off", "dim 32"])
+    assert field.workers[0].deadlines[-1] == math.inf
+    # ten times a block of 0.4 s, and five seconds
+    assert 8.5 < field.workers[1].deadlines[-1] <= 9.0
+    assert {each.deadline_s for each in field.workers} == {math.inf}
+
+
+def test_one_whose_first_steps_are_far_too_slow_does_not_race(field):
+    field.racers.enter_baseline("off", OFF)
+    field.step_ns = 40 * STEP_NS
+    (refused,) = field.enter(WIDE)
+    assert refused.reason == (
+        "its first steps ran 0.025× as fast as those of off, so it did not race"
+    )
+    assert refused.holds_for(WIDE_SMART) and not refused.holds_for(SMART)
+    assert not field.racers.runs("dim 32") and field.workers[1] in field.given_back
+
+
+def test_a_failure_holds_for_those_that_have_its_choices(field):
+    def opens(wish):
+        raise RunError("line 41")
+
+    field.racers.enter_baseline("off", OFF)
+    field.opens = opens
+    (wide,) = field.enter(WIDE)
+    assert wide.holds_for(WIDE_SMART) and not wide.holds_for(SMART)
+
+
+def test_a_plan_is_made_for_an_authors_choice_on_a_trace_of_it_in_its_own_process(field):
+    field.racers.enter_baseline("off", OFF)
+    field.racers.keep_sample(OFF, "the seed's")
+    field.enter(WIDE_SMART)
+    assert field.traced == [(1, WIDE)]
+    # TensorFlow's own leave the graph alone.
+    field.enter(NO_GRAPPLER)
+    assert len(field.traced) == 1 and opened(field, 2).sample == "the seed's"
+    assert field.racers.unready(WIDE, 3.0) == "not in 3 s"

@@ -82,7 +82,9 @@ def test_what_excludes_each_other_is_refused(calls: list[dict[str, Any]]) -> Non
     session = Session(PROGRAM)
     with pytest.raises(OptionError, match="caller thread on and inter-op threads exclude"):
         session.run(on(wb.toggles.CALLER_THREAD.at("on"), inter_op_threads=2))
-    with pytest.raises(OptionError, match="cannot have XLA clusters: clusters are of a session's graph"):
+    with pytest.raises(
+        OptionError, match="cannot have XLA clusters: clusters are of a session's graph"
+    ):
         Session(
             wb.FunctionProgram(name="f", make=lambda: None),
             baseline=on(wb.toggles.XLA.at("clusters")),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+import workbench as wb
 from tests.builders.predictions import SMART, SMART_FUSED
 from tests.builders.searches import OFF, measured, raced, search
+from workbench.experiments.program.as_code import compare_code
+from workbench.experiments.search.best import NotRaced
+from workbench.viz.documents import document
 from workbench.viz.notebook import bundle, text
 from workbench.viz.search.view import SearchView, search_view
 
@@ -124,3 +129,31 @@ def test_the_table_of_all_settings():
     assert frame["measured"].sum() == 5
     assert repr(search()) == ("Best('smart stage + fused V1', 1.31×, 4 runners-up, 4 not measured)")
     assert str(search()) == text(search())
+
+
+def test_choices_are_named_in_the_answer_the_page_and_the_json():
+    layout = wb.Toggle("layout", ["rows", "columns"], training="same")
+    off = wb.Optimizations(chosen=(layout.at("rows"),))
+    best = wb.Optimizations(
+        chosen=(layout.at("columns"), wb.toggles.GRAPPLER.at("off")), fused_embeddings="v2"
+    )
+    label = "fused V2 + Grappler off + layout columns"
+    found = search(
+        raced(best, 1.4),
+        baseline=off,
+        code=compare_code([best], off),
+        not_measured=(
+            NotRaced(
+                optimizations=wb.Optimizations(chosen=(wb.toggles.ONEDNN.at("off"),)),
+                reason="too little time was left",
+            ),
+        ),
+    )
+    view = search_view(found)
+    assert said(view).startswith(f"Best: {label}, 1.40× as fast as all off")
+    assert "Not measured: oneDNN off" in plain(view.describe())
+    html = html_of(found)
+    assert "layout columns" in html and "wb.toggles.GRAPPLER.at(" in html
+    saved = json.loads(json.dumps(document(found)))
+    assert (saved["best"]["label"], saved["not_measured"][0]["label"]) == (label, "oneDNN off")
+    assert label in saved["answer"]

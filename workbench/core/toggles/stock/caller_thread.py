@@ -16,6 +16,9 @@ class _CallerThread(Toggle):
             return "a tf.function has no session whose ops run on the caller's thread"
         return ""
 
+    def usual_gain(self, choice: Any) -> tuple[float, float]:
+        return -0.15, 0.15
+
     def code(self, choice: Any, *, is_function: bool) -> list[str]:
         return ["config.inter_op_parallelism_threads = -1"]
 

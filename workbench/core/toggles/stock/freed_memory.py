@@ -15,6 +15,9 @@ class _FreedMemory(Toggle):
         # Settings of one's own, if empty ones, keep `keep_freed_memory` from making any.
         return {"GLIBC_TUNABLES": ""} if choice == _GIVEN_BACK else {}
 
+    def usual_gain(self, choice: Any) -> tuple[float, float]:
+        return -0.05, 0.05
+
     def code(self, choice: Any, *, is_function: bool) -> list[str]:
         return ["# leave out wb.keep_freed_memory()"]
 

@@ -14,6 +14,9 @@ class _OneDnn(Toggle):
     def environment(self, choice: Any) -> Mapping[str, str]:
         return {_VARIABLE: "1" if choice == "on" else "0"}
 
+    def usual_gain(self, choice: Any) -> tuple[float, float]:
+        return -0.03, 0.08
+
     def code(self, choice: Any, *, is_function: bool) -> list[str]:
         return [f'os.environ["{_VARIABLE}"] = "0"  # before TensorFlow is imported']
 

@@ -39,6 +39,9 @@ class _Precision(Toggle):
 
         setattr(config.graph_options.rewrite_options, _OPTION, RewriterConfig.ON)
 
+    def usual_gain(self, choice: Any) -> tuple[float, float]:
+        return 0.05, 0.1
+
     def code(self, choice: Any, *, is_function: bool) -> list[str]:
         if is_function:
             return [

@@ -18,6 +18,9 @@ class _TfData(Toggle):
     def training_of(self, choice: Any) -> Training:
         return Training.ANOTHER if choice == options.NOT_DETERMINISTIC else Training.SAME
 
+    def usual_gain(self, choice: Any) -> tuple[float, float]:
+        return 0.0, 0.1
+
     def rewrite(self, choice: Any, graph: Any) -> None:
         from workbench.core.toggles.pipeline.change_graph import (
             cache_in_graph,

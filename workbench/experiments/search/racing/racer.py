@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
+import time
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -43,6 +46,11 @@ class Racer:
     dropped: int = 0
     step_times: list[np.ndarray] = dataclasses.field(default_factory=list)
 
+    @property
+    def block_s(self) -> float:
+        """Seconds of a block, about."""
+        return self.steps * self.step_ns / 1e9
+
     def warm_up(self, block_s: float) -> None:
         """Runs its first steps, and settles how many a block of about `block_s` seconds has.
 
@@ -54,3 +62,15 @@ class Racer:
         self.dropped = self.timed.ahead + SETTLING_STEPS
         counted = math.ceil(block_s * 1e9 / pilot.step_ns) - self.dropped
         self.steps = self.dropped + int(np.clip(counted, *_COUNTED_STEPS))
+
+
+@contextlib.contextmanager
+def answers_within(workers: Sequence[Worker], seconds: float) -> Iterator[None]:
+    """Ends each of these processes that is still to answer after so many seconds from now."""
+    for worker in workers:
+        worker.deadline_s = time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        for worker in workers:
+            worker.deadline_s = math.inf

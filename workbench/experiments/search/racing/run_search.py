@@ -5,6 +5,7 @@ Pure: what runs is behind a `Field`, what time it is behind a `TimeBudget`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -45,6 +46,9 @@ class Field(Protocol):
     def leave(self, labels: Sequence[str]) -> None:
         """Ends settings."""
 
+    def unready(self, setting: Optimizations, seconds: float) -> str:
+        """Why a setting cannot be started in so many seconds, a clause; "" where it can."""
+
     def over_memory(self) -> str:
         """What is wrong where all together take more than they may; "" where nothing is."""
 
@@ -56,6 +60,7 @@ def run_search(
     *,
     reserve_s: float,
     refine: Callable[[Optimizations], Iterable[Contender]],
+    neighbors: Callable[[Optimizations], Iterable[Contender]] = lambda best: (),
     say: Callable[[Search, float], None],
 ) -> None:
     """Races the contenders of a search until the best is known or the time is up.
@@ -66,10 +71,15 @@ def run_search(
       budget: seconds for all; where it is spent, a first contender has a few rounds all the same.
       reserve_s: of it, for what comes afterwards.
       refine: contenders to try once the best of the others is known.
+      neighbors: settings that differ from the best so far in one choice; they wait once it has run
+        a few rounds.
       say: is told before each round what races, and the seconds that are left.
     """
-    round_s, refined = 0.0, False
+    round_s, refined, around = 0.0, False, ""
     while True:
+        if search.best_is_known and search.best != around:
+            around = search.best
+            search.surround(neighbors(search.contender(around).optimizations))
         _fill(search, field, budget, reserve_s + FEWEST_VALUES * round_s)
         if search.finished:
             if refined or budget.left_s() - reserve_s < field.start_s(1):
@@ -110,6 +120,11 @@ def _fill(search: Search, field: Field, budget: TimeBudget, kept_s: float) -> No
                 search.take_out(label, UNLIKELY)
             field.leave(unlikely)
             continue
+        for label in search.waiting:
+            seconds = math.inf if first else share * left_s
+            reason = field.unready(search.contender(label).optimizations, seconds)
+            if reason:
+                search.leave_out(label, reason)
         labels = search.next_in(places)
         settings = {label: search.contender(label).optimizations for label in labels}
         refused = field.enter(labels, settings) if labels else ()
@@ -122,7 +137,7 @@ def _fill(search: Search, field: Field, budget: TimeBudget, kept_s: float) -> No
 def _run_round(search: Search, field: Field) -> None:
     rates, failed = field.run_round(search.race.rounds, search.race.racing)
     for each in failed:
-        search.take_out(each.label, each.reason)
+        search.fail(each.label, each.reason)
     out = [each.label for each in (*failed, *search.feed(rates))]
     field.leave(out)
     reason = field.over_memory()

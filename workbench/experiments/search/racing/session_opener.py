@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.toggles.stock import STOCK
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
 from workbench.experiments.comparison.running.open_sessions import sample_trace
@@ -41,12 +42,12 @@ class SessionOpener:
     def __init__(self, program: AnyProgram) -> None:
         """Nothing is traced or planned yet."""
         self._program = program
-        self._samples: dict[str | None, Trace] = {}
+        self._samples: dict[Optimizations, Trace] = {}
         self._plans: dict[object, StagePlan] = {}
 
-    def keep_sample(self, fused: str | None, trace: Trace) -> None:
-        """A trace of the un-staged program, on which smart stages are planned."""
-        self._samples[fused] = trace
+    def keep_sample(self, setting: Optimizations, trace: Trace) -> None:
+        """A trace of a setting; smart stages are planned on it if that is un-staged."""
+        self._samples[setting] = trace
 
     def prepare(self, variant: Variant, worker: Worker, others: Iterable[Worker]) -> Refused | None:
         """Whether a setting is possible at all; takes the trace that it is planned on.
@@ -57,18 +58,17 @@ class SessionOpener:
           others: processes of settings that race already.
         """
         wish = variant.optimizations
-        fused, needs_trace = wish.fused_embeddings, wish.smart_stage is not None
+        unstaged, needs_trace = _unstaged(wish), wish.smart_stage is not None
         try:
             require_possible(self._program, wish)
-            if not needs_trace or graph_of(wish) in self._plans or fused in self._samples:
+            if not needs_trace or graph_of(wish) in self._plans or unstaged in self._samples:
                 return None
             # A function's plan is always the widest.
             if not isinstance(self._program, FunctionProgram):
-                # Not in a process of its own: its first session says how many threads it has.
-                unstaged = Optimizations(fused_embeddings=fused)
-                self._samples[fused] = sample_trace(
-                    next(iter(others), worker), unstaged, _SAMPLE_STEPS, _SAMPLE_S
-                )
+                # Not in a process of its own: its first session says how many threads it has. What
+                # an author's choice sets in a process must not reach the baseline's.
+                where = worker if unstaged.switched else next(iter(others), worker)
+                self._samples[unstaged] = sample_trace(where, unstaged, _SAMPLE_STEPS, _SAMPLE_S)
         except REFUSALS as error:
             return refused_by(variant, error)
         return None
@@ -78,7 +78,7 @@ class SessionOpener:
         wish, plan, sample = variant.optimizations, None, None
         if wish.smart_stage is not None:
             plan = self._plans.get(graph_of(wish))
-            sample = None if plan else self._samples.get(wish.fused_embeddings)
+            sample = None if plan else self._samples.get(_unstaged(wish))
         try:
             worker.send(
                 Open(
@@ -126,3 +126,18 @@ class SessionOpener:
             learning_steps=variant.learning_steps,
         )
         return Racer(variant=variant, worker=worker, opened=opened, timed=timed)
+
+
+def _unstaged(wish: Optimizations) -> Optimizations:
+    """What a smart stage is planned on: TensorFlow's own toggles leave the program's graph alone.
+
+    An author's may build another one. The first session of a process says how many threads it has.
+    """
+    chosen = tuple(each for each in wish.chosen if each.toggle not in STOCK)
+    is_switched = any(not each.is_usual for each in chosen)
+    return Optimizations(
+        fused_embeddings=wish.fused_embeddings,
+        inter_op_threads=wish.inter_op_threads if is_switched else None,
+        intra_op_threads=wish.intra_op_threads if is_switched else None,
+        chosen=chosen,
+    )
