@@ -52,8 +52,8 @@ def add_find_best(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     find_best.add_argument(
         "--allow-another-training",
         action="store_true",
-        help="choices may be the best that train another model, such as those of --own, or "
-        "precision=bfloat16",
+        help="choices may be the best that train another model, such as those of --own and those "
+        "with fewer bits",
     )
     find_best.add_argument(
         "--budget",

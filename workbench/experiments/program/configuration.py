@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -102,6 +101,7 @@ def configuration_from(document: Any) -> Configuration:
 def _number(document: Mapping[str, Any], name: str, low: float, high: float) -> float:
     value: Any = document.get(name)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not low <= value <= high:
+    # Nor is what is no number; and a whole one may be larger than any float.
+    if not number or not low <= value <= high:
         raise DataError(f"its configuration has no {name} from {low:g} to {high:g}: {value!r:.40}")
     return float(value) if isinstance(low, float) else value

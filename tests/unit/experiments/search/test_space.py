@@ -43,7 +43,8 @@ def tried(space):
 
 
 def labels(contenders):
-    return [each.label for each in contenders]
+    """Of those that the program can have."""
+    return [each.label for each in contenders if not each.refusal]
 
 
 @pytest.fixture(autouse=True)

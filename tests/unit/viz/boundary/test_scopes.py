@@ -36,6 +36,11 @@ def test_names_that_differ_in_numbers_only_are_alike(name, other, alike):
 
 def test_a_label_spans_the_numbers():
     assert label_of(["C2/Where", "C10/Where", "C1/Where"]) == "C1…C10/Where"
+    # Names come from anybody: a number may have more digits than Python converts.
+    assert label_of([f"C{'9' * 5000}/Where", "C²/Where", "C07/Where", "C1/Where"]).startswith(
+        "C1…C"
+    )
+    assert label_of(["C012/Where", "C7/Where"]) == "C7…C012/Where"
     assert label_of(["dlrm/MatMul"]) == "dlrm/MatMul"
     assert label_of(["top/MatMul", "top/MatMul_1"]) == "top/MatMul…MatMul_1"
 
