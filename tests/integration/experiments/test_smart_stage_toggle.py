@@ -80,7 +80,7 @@ def test_a_smart_stage_is_a_variant_with_its_plan(comparison):
     # it starts from the user's own stage, whose take delivers the batch
     assert both.stages[0].start[0].endswith("/take")
     assert found.settings["smart_stage.reorder"] is True
-    assert "smart_stage=SmartStageOptions(" in found.command
+    assert "smart_stage=wb.SmartStageOptions(" in found.command
     assert said[0].startswith("More than the budget of 0.5")
     assert said[1:4] == [
         "Starting 3 child processes",
