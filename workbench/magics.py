@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -18,6 +19,7 @@ from workbench.cli.arguments import (
     toggle_or_own,
 )
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.own.cell_program import (
@@ -73,7 +75,7 @@ def run_cell(shell: Any, line: str, body: str) -> Any:
 
 def _result_of(program: AnyProgram, chosen: argparse.Namespace) -> Any:
     if chosen.panel:
-        return _panel(program)
+        return _panel(program, chosen.own)
     if chosen.trace or chosen.predict:
         return _traced(program, chosen)
     from workbench.experiments.comparison.compare import compare
@@ -119,11 +121,11 @@ def _traced(program: AnyProgram, chosen: argparse.Namespace) -> Any:
     )
 
 
-def _panel(program: AnyProgram) -> Any:
+def _panel(program: AnyProgram, own: Sequence[Toggle]) -> Any:
     panel = getattr(workbench, "Workbench", None)
     if panel is None:
         raise OptionError("this version of Workbench has no panel; leave out --panel")
-    return panel(program)
+    return panel(program, toggles=own)
 
 
 def _stages(chosen: argparse.Namespace) -> tuple[StageOptions, SmartStageOptions]:
@@ -147,10 +149,11 @@ def options_of(line: str) -> argparse.Namespace:
     chosen = _parser().parse_args(words)
     if chosen.out and not chosen.out.isidentifier():
         raise UsageError(f"%%workbench: -o {chosen.out!r} is no name of a variable")
-    others = [name for name in ("all", "predict", "panel") if getattr(chosen, name)]
+    others = [name for name in ("all", "predict") if getattr(chosen, name)]
     if chosen.own and others:
         raise UsageError(
-            f"%%workbench: --own is measured, or traced with --trace; leave out --{others[0]}"
+            "%%workbench: --own is measured, traced with --trace, or shown with --panel; leave out "
+            f"--{others[0]}"
         )
     try:
         names = [*(chosen.toggle or ()), *filter(None, [chosen.baseline])]

@@ -129,8 +129,12 @@ def test_labels_without_scores_are_something_else(asked):
 
 
 def test_the_panel_is_opened_for_the_program(asked, monkeypatch):
-    monkeypatch.setattr(workbench, "Workbench", lambda program: program, raising=False)
-    assert asked("--panel --name mine")["found"].name == "mine"
+    monkeypatch.setattr(workbench, "Workbench", lambda program, toggles: (program, toggles))
+    program, toggles = asked("--panel --name mine")["found"]
+    assert (program.name, toggles) == ("mine", [])
+    body = "train_op = optimizations['dim']\n"
+    _, toggles = asked("--panel --own dim=16,32", body)["found"]
+    assert toggles == [workbench.Toggle("dim", [16, 32])]
 
 
 def test_the_result_is_kept_in_a_variable(asked, shell):
@@ -158,7 +162,7 @@ def test_variables_and_functions_of_the_notebook_are_there(asked, shell):
         ("--own d-m=0,1", "has no name; expected at most 64 letters"),
         ("--own dim=16,32 --toggle dim=7", "no choice '7'"),
         ("--toggle dim=32", "there is no toggle 'dim'"),
-        ("--own dim=16,32 --panel", "leave out --panel"),
+        ("--own dim=16,32 --all", "leave out --all"),
         ("-o 5x", "-o '5x' is no name of a variable"),
         ("--name 'x", "No closing quotation"),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.stock import STOCK
-from workbench.core.toggles.toggle import Choice, Toggle
+from workbench.core.toggles.toggle import Choice, Toggle, Training
 from workbench.errors import OptionError
 from workbench.experiments.program.toggles import require_free_names, with_usual
 
@@ -52,6 +52,11 @@ def completed(setting: Optimizations, authors: Sequence[Toggle]) -> Optimization
     by_name = {each.name: each for each in authors}
     chosen = (_as_given(each, by_name) for each in setting.chosen if _counts(each))
     return with_usual(dataclasses.replace(setting, chosen=tuple(chosen)), authors)
+
+
+def keeps_training(toggle: Toggle) -> bool:
+    """Whether no choice of a toggle makes it another training."""
+    return all(toggle.at(each).training != Training.ANOTHER for each in toggle.choices)
 
 
 def own_choices(setting: Optimizations) -> tuple[Choice, ...]:

@@ -29,6 +29,7 @@ from workbench.experiments.search.find_best import find_best
 from workbench.experiments.session.background import Job, Turn
 from workbench.experiments.session.own_toggles import (
     completed,
+    keeps_training,
     own_choices,
     own_toggles,
     require_own,
@@ -231,7 +232,8 @@ class Session:
     ) -> Job[Best]:
         """Searches the fastest setting, as `find_best` does, on a thread of its own.
 
-        What was measured most of it is kept as runs.
+        Toggles of the program's author are searched, too, if each of their choices keeps the
+        training. What was measured most of it is kept as runs.
 
         Args:
           budget, memory: as of `find_best`.
@@ -248,6 +250,7 @@ class Session:
                 program,
                 budget=budget,
                 memory=memory,
+                toggles=[each for each in self.toggles if keeps_training(each)] or None,
                 baseline=self.baseline,
                 trace_steps=self.trace_steps,
                 progress=say,
