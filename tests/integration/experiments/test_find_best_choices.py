@@ -126,14 +126,3 @@ def test_an_environment_of_its_own_has_a_process_of_its_own():
     assert best.label == "WORKBENCH_TEST b" and best.ratio > 2
     assert "WORKBENCH_TEST" not in os.environ
     assert 'os.environ["WORKBENCH_TEST"] = "b"' in best.in_program
-
-
-def test_a_session_searches_its_own_toggles_that_keep_the_training():
-    session = wb.Session(PROGRAM, toggles=[SIZE, RATE], trace_steps=0)
-    job = session.start_search(budget=20)
-    assert job.wait(300) and job.error is None, job
-    best = job.result
-    assert best.best.optimizations[SIZE] == 16
-    # It trains another way, and nobody said that it may.
-    assert all(each.optimizations[RATE] == "usual" for each in (best.best, *best.runners_up))
-    assert any(run.optimizations[SIZE] == 16 for run in session.runs)

@@ -17,6 +17,7 @@ from workbench.experiments.session.load_session import load_session
 from workbench.experiments.session.session import Session
 
 DIM = wb.Toggle("dim", [16, 32])
+LAYOUT = wb.Toggle("layout", ["a", "b"], training="same")
 VARIABLE = wb.toggles.EnvironmentToggle("TF_SOMETHING", ["0", "1"])
 GRAPPLER_OFF = wb.toggles.GRAPPLER.at("off")
 
@@ -90,6 +91,33 @@ def test_what_excludes_each_other_is_refused(calls: list[dict[str, Any]]) -> Non
             baseline=on(wb.toggles.XLA.at("clusters")),
         )
     assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("toggles", "searched"),
+    [
+        ([], None),
+        # It trains another way, and nobody said that it may.
+        ([DIM], None),
+        ([DIM, LAYOUT], [LAYOUT]),
+    ],
+    ids=["none", "another training", "the same training"],
+)
+def test_a_search_has_the_toggles_that_keep_the_training(
+    monkeypatch: pytest.MonkeyPatch, toggles: list[wb.Toggle], searched: list[wb.Toggle] | None
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def search(program: Any, **options: Any) -> Any:
+        asked.append(options)
+        raise OptionError("enough")
+
+    monkeypatch.setattr(sessions, "find_best", search)
+    job = Session(PROGRAM, toggles=toggles).start_search()
+    assert job.wait(60) and str(job.error) == "enough"
+    assert [options["toggles"] for options in asked] == [searched]
+    # Every toggle of the author stands somewhere in what the others are compared with.
+    assert [each.toggle for each in asked[0]["baseline"].chosen] == toggles
 
 
 class TestPredictions:
