@@ -90,7 +90,7 @@ def open_fold(page: Any, section: str) -> Any:
 
 def test_the_setting_that_is_sent_has_a_stock_toggle_and_an_own_one(alive: Any) -> None:
     made, page = alive
-    group(page, "xla").get_by_text("Clusters").click()
+    group(page, "xla").get_by_text("Clusters", exact=True).click()
     group(page, "dim").get_by_text("32").click()
     group(page, "layout").locator("select").select_option(label="columns first")
     fold = open_fold(page, "tensorflow")
