@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 
 import cloudpickle
-import psutil
 import pytest
 
 import workbench as wb
 from workbench.errors import OptionError, RunError
 from workbench.experiments.search import search_input
 from workbench.experiments.worker.process import CANCELLED
-from workbench.experiments.worker.warm_python import warm_python
 
 # The child cannot import a test module by name.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -66,15 +64,7 @@ def build(optimizations, *, rate_of_staged=0.1):
 
 
 PROGRAM = wb.Program(name="waits", build=build)
-
-
-@pytest.fixture(autouse=True)
-def no_process_is_left():
-    with warm_python():  # it is kept
-        before = {child.pid for child in psutil.Process().children(recursive=True)}
-    yield
-    after = {child.pid for child in psutil.Process().children(recursive=True)}
-    assert after <= before
+pytestmark = pytest.mark.usefixtures("no_process_is_left")
 
 
 @pytest.fixture(scope="module")

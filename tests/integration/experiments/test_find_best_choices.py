@@ -6,11 +6,9 @@ import os
 import sys
 
 import cloudpickle
-import psutil
 import pytest
 
 import workbench as wb
-from workbench.experiments.worker.warm_python import warm_python
 
 # The child cannot import a test module by name.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -54,15 +52,7 @@ def _never(number):
 
 
 PROGRAM = wb.Program(name="product", build=build)
-
-
-@pytest.fixture(autouse=True)
-def no_process_is_left():
-    with warm_python():  # it is kept
-        before = {child.pid for child in psutil.Process().children(recursive=True)}
-    yield
-    after = {child.pid for child in psutil.Process().children(recursive=True)}
-    assert after <= before
+pytestmark = pytest.mark.usefixtures("no_process_is_left")
 
 
 def searched(*toggles, budget=12, **options):

@@ -30,11 +30,11 @@ def run_steps(
       more: what each runs beside them in any case.
     """
     first = min(_FIRST_STEPS, steps)
-    begun = _run_all(workers, sessions, [first] * len(workers), fetch)
+    begun = run_all(workers, sessions, [first] * len(workers), fetch)
     step_s = max(warm_step_s(ran) for ran in begun)
     fit = steps_within(seconds - max(more) * step_s, step_s, least=first, most=steps)
     left = [0 if ran.ended else fit - first + n for ran, n in zip(begun, more, strict=True)]
-    rest = _run_all(workers, sessions, left, fetch)
+    rest = run_all(workers, sessions, left, fetch)
     return [
         Steps(
             ends_ns=np.concatenate([a.ends_ns, b.ends_ns[1:]]),
@@ -46,9 +46,10 @@ def run_steps(
     ]
 
 
-def _run_all(
+def run_all(
     workers: Sequence[Worker], sessions: Sequence[str], counts: Sequence[int], fetch: str
 ) -> list[Steps]:
+    """Runs so many steps in each worker, in all at once."""
     for worker, session, count in zip(workers, sessions, counts, strict=True):
         worker.send(RunSteps(session=session, steps=count, fetch=fetch))
     return [worker.receive() for worker in workers]

@@ -13,6 +13,7 @@ import numpy as np
 from workbench.experiments.measurement.check_sessions import (
     close_session,
     open_session,
+    run_all,
     run_steps,
 )
 from workbench.experiments.measurement.equivalence import (
@@ -28,7 +29,7 @@ from workbench.experiments.measurement.equivalence import (
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.process import Worker
-from workbench.experiments.worker.wire.messages import Opened, RunSteps, VerifyFusion
+from workbench.experiments.worker.wire.messages import Opened, VerifyFusion
 
 _SEEDS = (
     "weights or data begin differently; TensorFlow, NumPy and random are seeded before a program "
@@ -157,11 +158,9 @@ def _rounded_losses(
         open_session(worker, "rounded", "build", baseline.with_threads(1), rounding=rounding)
     for worker in used:
         worker.receive()
-    for worker in used:
-        worker.send(RunSteps(session="rounded", steps=steps, fetch="loss"))
-    losses = [worker.receive().values for worker in used]
+    ran = run_all(used, ["rounded"] * len(used), [steps] * len(used), "loss")
     close_session(used, "rounded")
-    return losses
+    return [each.values for each in ran]
 
 
 def _begins_apart(check: Equivalence, losses: np.ndarray, baseline: np.ndarray) -> bool:

@@ -107,6 +107,11 @@ def require_free_names(toggles: Sequence[Toggle]) -> None:
         raise OptionError(f"another toggle is named {clash!r}; expected another name")
 
 
+def own_choices(setting: Optimizations) -> tuple[Choice, ...]:
+    """The choices of an author's toggles, with which a program may build another graph."""
+    return tuple(each for each in setting.chosen if each.toggle not in STOCK)
+
+
 def with_usual(wish: Optimizations, toggles: Sequence[Toggle]) -> Optimizations:
     """A setting in which each of these toggles stands somewhere."""
     names = {each.toggle.name for each in wish.chosen}

@@ -9,12 +9,12 @@ from workbench.core.boundary.candidates import UNSTAGED
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import CostModelOptions, ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.core.planning.stage_plan import StagePlan
-from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Toggle, Training
 from workbench.errors import OptionError
 from workbench.experiments.program.toggles import (
     TOGGLES,
     optimizations_of,
+    own_choices,
     require_free_names,
     with_usual,
 )
@@ -67,7 +67,7 @@ class Variant:
     @property
     def has_own_choice(self) -> bool:
         """Whether a toggle of the author's or the environment's is switched: it may do anything."""
-        return any(each.toggle not in STOCK for each in self.optimizations.switched)
+        return any(not each.is_usual for each in own_choices(self.optimizations))
 
     def other_training(self, baseline: Variant) -> str:
         """Which toggles make it another training than the baseline, in words; "" where none do."""
@@ -181,7 +181,7 @@ def variants_of(
         else:
             wished.append(optimizations_of(toggle, stage, smart_stage, with_choices))
     wishes = [baseline or Optimizations(), *wished]
-    own = [choice.toggle for wish in wishes for choice in wish.chosen if choice.toggle not in STOCK]
+    own = [choice.toggle for wish in wishes for choice in own_choices(wish)]
     own = list(dict.fromkeys([*with_choices, *own]))
     require_free_names(own)
     wishes = list(dict.fromkeys(with_usual(wish, own) for wish in wishes))

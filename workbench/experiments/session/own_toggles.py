@@ -9,7 +9,7 @@ from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Choice, Toggle, Training
 from workbench.errors import OptionError
-from workbench.experiments.program.toggles import require_free_names, with_usual
+from workbench.experiments.program.toggles import own_choices, require_free_names, with_usual
 
 
 def require_own(toggles: Iterable[object]) -> tuple[Toggle, ...]:
@@ -35,7 +35,8 @@ def require_own(toggles: Iterable[object]) -> tuple[Toggle, ...]:
 
 def own_toggles(settings: Iterable[Optimizations]) -> tuple[Toggle, ...]:
     """The toggles of an author that settings have choices of, by name; each name once."""
-    toggles = {each.name: each for each in _toggles(settings) if each not in STOCK}
+    own = (choice.toggle for setting in settings for choice in own_choices(setting))
+    toggles = {each.name: each for each in own}
     return tuple(toggles[name] for name in sorted(toggles))
 
 
@@ -57,11 +58,6 @@ def completed(setting: Optimizations, authors: Sequence[Toggle]) -> Optimization
 def keeps_training(toggle: Toggle) -> bool:
     """Whether no choice of a toggle makes it another training."""
     return all(toggle.at(each).training != Training.ANOTHER for each in toggle.choices)
-
-
-def own_choices(setting: Optimizations) -> tuple[Choice, ...]:
-    """The choices of an author's toggles, with which a program may build another graph."""
-    return tuple(each for each in setting.chosen if each.toggle not in STOCK)
 
 
 def other_choices(setting: Optimizations, baseline: Optimizations) -> tuple[Choice, ...]:

@@ -24,13 +24,13 @@ from workbench.experiments.program.function_program import (
     require_possible,
     require_program,
 )
+from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.find_best import find_best
 from workbench.experiments.session.background import Job, Turn
 from workbench.experiments.session.own_toggles import (
     completed,
     keeps_training,
-    own_choices,
     own_toggles,
     require_own,
 )

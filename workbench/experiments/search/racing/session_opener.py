@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
-from workbench.core.toggles.stock import STOCK
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
 from workbench.experiments.comparison.running.open_sessions import sample_trace
@@ -17,6 +16,7 @@ from workbench.experiments.program.function_program import (
     FunctionProgram,
     require_possible,
 )
+from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.search.racing.racer import Racer
 from workbench.experiments.search.racing.refused import (
@@ -133,7 +133,7 @@ def _unstaged(wish: Optimizations) -> Optimizations:
 
     An author's may build another one. The first session of a process says how many threads it has.
     """
-    chosen = tuple(each for each in wish.chosen if each.toggle not in STOCK)
+    chosen = own_choices(wish)
     is_switched = any(not each.is_usual for each in chosen)
     return Optimizations(
         fused_embeddings=wish.fused_embeddings,

@@ -17,7 +17,7 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.findings import findings
-from workbench.experiments.session.own_toggles import own_choices
+from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.boundary.drawing.known_cuts import CutTeller
