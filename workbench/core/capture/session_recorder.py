@@ -22,6 +22,7 @@ from workbench.core.capture.fusable import with_fusable
 from workbench.core.capture.idle_cores import packs_when_idle
 from workbench.core.capture.op_events import Recording
 from workbench.core.capture.run_ops import ops_of_stats, recorded_ops
+from workbench.core.capture.server_partitions import policies
 from workbench.core.cluster.aligned_ops import AlignedOps, align_ops, lost_transfers
 from workbench.core.session.running.stage_run import StageRun, live_runs
 from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
@@ -148,6 +149,7 @@ class SessionRecorder:
             self._meta(),
             lost_ops=lost,
             lost_transfers=lost_transfers(ops.transfers, len(steps)),
+            server_policies=policies(step.metadata for step in steps),
         )
         meta = _with_clocks(meta, aligned)
         if samples is not None:
@@ -225,8 +227,8 @@ def _why_step_stats(session: Any) -> str:
     server = server_of(session)
     if server:
         return (
-            f"a session on a server ({server}) runs on TensorFlow's own executor; trace a session "
-            "without a server"
+            f"a session on a server ({server}) returns what its workers saw as step stats; trace a "
+            "session without a server"
         )
     if traced_by_executor(session):
         return ""
