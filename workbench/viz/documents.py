@@ -23,11 +23,13 @@ from workbench.experiments.measurement.auc import Auc
 from workbench.experiments.regression.gate import Gate
 from workbench.experiments.regression.rerun import Again
 from workbench.experiments.search.best import Best, Raced
+from workbench.experiments.serving.results import ServingComparison
 from workbench.viz.comparison.view import compare_view
 from workbench.viz.critical_path.view import critical_path_view
 from workbench.viz.findings.view import findings_view
 from workbench.viz.predictions.view import predictions_view
 from workbench.viz.search.view import search_view
+from workbench.viz.serving.document import serving_document
 from workbench.viz.style.plain_text import plain
 from workbench.viz.style.plain_values import plain_values
 
@@ -43,7 +45,7 @@ def document(value: Any) -> Document:
 
     Args:
       value: a comparison, findings, a critical path, predictions, a search, a gate, a variant that
-        was measured again, a trace, or the report of a cluster.
+        was measured again, a trace, the report of a cluster, or a served model.
 
     Raises:
       TypeError: any other type.
@@ -319,4 +321,5 @@ _DOCUMENTS: dict[type, tuple[str, Callable[[Any], Document]]] = {
     Again: ("measured again", _again),
     Trace: ("trace", _trace),
     ClusterReport: ("cluster", _cluster),
+    ServingComparison: ("served", serving_document),
 }
