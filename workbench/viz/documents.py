@@ -23,6 +23,7 @@ from workbench.experiments.measurement.auc import Auc
 from workbench.experiments.regression.gate import Gate
 from workbench.experiments.regression.rerun import Again
 from workbench.experiments.search.best import Best, Raced
+from workbench.experiments.serving.results import ServingComparison
 from workbench.viz.comparison.view import compare_view
 from workbench.viz.critical_path.view import critical_path_view
 from workbench.viz.findings.view import findings_view
@@ -43,7 +44,7 @@ def document(value: Any) -> Document:
 
     Args:
       value: a comparison, findings, a critical path, predictions, a search, a gate, a variant that
-        was measured again, a trace, or the report of a cluster.
+        was measured again, a trace, the report of a cluster, or a served model.
 
     Raises:
       TypeError: any other type.
@@ -52,6 +53,36 @@ def document(value: Any) -> Document:
         if isinstance(value, kind):
             return {"kind": name, **plain_values(made(value))}
     raise TypeError(f"there is no document of a {type(value).__name__}")
+
+
+def _serving(comparison: ServingComparison) -> Document:
+    return {
+        "program": comparison.program,
+        "signature": comparison.signature,
+        "requests_from": comparison.requests_from,
+        "baseline": comparison.baseline.label,
+        "rounds": comparison.rounds,
+        "loads": comparison.to_pandas().to_dict("records"),
+        "rates_at_limit": [
+            {
+                "variant": variant.label,
+                "rows": limited.rows,
+                "p99_limit_ms": limited.limit_ns / _NS_IN_MS,
+                "requests_per_s": limited.per_s.value if limited.per_s else None,
+                "ratio": ratio.interval.value if ratio else None,
+            }
+            for variant in comparison.variants
+            for limited in variant.rates_at_limit
+            for ratio in [comparison.rate_ratio(variant.label, limited.rows)]
+        ],
+        "receipts": [
+            {**dataclasses.asdict(receipt), "passed": receipt.passed}
+            for receipt in comparison.receipts
+        ],
+        "environment": comparison.environment,
+        "command": comparison.command,
+        "taken_at": comparison.taken_at,
+    }
 
 
 def _comparison(comparison: Comparison) -> Document:
@@ -319,4 +350,5 @@ _DOCUMENTS: dict[type, tuple[str, Callable[[Any], Document]]] = {
     Again: ("measured again", _again),
     Trace: ("trace", _trace),
     ClusterReport: ("cluster", _cluster),
+    ServingComparison: ("serving", _serving),
 }
