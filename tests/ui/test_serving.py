@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from tests.builders.servings import of_all_kinds
+from tests.builders.served_models import of_all_kinds
 from tests.ui.pages import each_width
 from tests.ui.watched import Watched
 from workbench.viz.outlets import html_of

@@ -185,13 +185,13 @@ class RateProbe:
     Attributes:
       round: number of its round, from 0.
       rate: requests a second that arrived.
-      p99_ns: of their latencies; inf where none was answered.
-      kept: whether that is within the limit, and no request failed.
+      p99_ns: of their latencies; None where none was answered.
+      kept: whether that is within the limit, and all requests were sent.
     """
 
     round: int
     rate: float
-    p99_ns: float
+    p99_ns: float | None
     kept: bool
 
 

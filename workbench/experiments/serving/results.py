@@ -76,7 +76,7 @@ class Receipt:
       requests: how many were compared.
       bit_equal: whether all outputs are the same, bit by bit.
       largest_difference: of any number of any output, relative to the baseline's largest one in
-        that output; inf where texts, shapes or errors differ.
+        that output; None where texts, shapes or errors differ.
       output: the output with that difference; "" where all are equal.
     """
 
@@ -84,7 +84,7 @@ class Receipt:
     rows: int
     requests: int
     bit_equal: bool
-    largest_difference: float = 0.0
+    largest_difference: float | None = 0.0
     output: str = ""
 
     # Sums in another order change the last digits of float32, and no more.
@@ -93,15 +93,18 @@ class Receipt:
     @property
     def passed(self) -> bool:
         """Whether the outputs are equal but for rounding."""
-        return self.bit_equal or self.largest_difference <= self.ROUNDED
+        largest = self.largest_difference
+        return self.bit_equal or (largest is not None and largest <= self.ROUNDED)
 
     @property
     def words(self) -> str:
         """What it says, in a table."""
         if self.bit_equal:
             return "bit-equal"
+        if self.largest_difference is None:
+            return f"other answers (in {self.output!r})"
         what = "equal but for rounding" if self.passed else "other answers"
-        return f"{what} ({self.largest_difference:.1e} in {self.output!r})"
+        return f"{what} (by {self.largest_difference:.1e} in {self.output!r})"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -191,7 +194,10 @@ class ServingComparison(Displayed):
         """
         mine, base = (v.point(load, rows) for v in (self.variant(label), self.baseline))
         times = [
-            [block.percentiles_ns[percentile] if block.percentiles_ns else 0.0 for block in p.blocks]
+            [
+                block.percentiles_ns[percentile] if block.percentiles_ns else 0.0
+                for block in p.blocks
+            ]
             for p in (mine, base)
         ]
         return _ratio(label, times[0], times[1], more_is_better=False)

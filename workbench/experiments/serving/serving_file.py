@@ -34,7 +34,7 @@ def write(fields: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
     ]
     document = {"kind": _KIND, "format_version": _FORMAT_VERSION, **content}
     with replacing(path) as part:
-        part.write_text(json.dumps(document, indent=1) + "\n")
+        part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
     return Path(path)
 
 

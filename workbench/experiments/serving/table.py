@@ -16,7 +16,17 @@ if TYPE_CHECKING:
         ServingRatio,
     )
 
-_HEADS = ("load", "variant", "requests/s", "ratio", "p50", "p99", "p99 ratio", "CPU: client", "server")
+_HEADS = (
+    "load",
+    "variant",
+    "requests/s",
+    "ratio",
+    "p50",
+    "p99",
+    "p99 ratio",
+    "CPU: client",
+    "server",
+)
 _WORDS = 2  # The first columns are words, the others numbers.
 
 
@@ -75,7 +85,7 @@ def _numbers(
 
 
 def _rates(comparison: ServingComparison) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for first in comparison.baseline.rates_at_limit:
         name = duration(first.limit_ns)
         name += f", {counted(first.rows, 'row')}" if first.rows else ""

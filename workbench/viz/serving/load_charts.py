@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from workbench.experiments.serving.points import LoadPoint
+from workbench.experiments.serving.points import LoadPoint, RateAtLimit
 from workbench.experiments.serving.results import ServedVariant, ServingComparison
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.serving.load_chart import Curve, LoadChart, Plotted, load_chart
@@ -67,7 +68,7 @@ def _arrivals(variant: ServedVariant, rows: int) -> Curve:
         label=_shown(variant),
         points=_plotted([by_load[load] for load in sorted_loads(by_load)]),
         at_limit=estimate(per_s) if per_s else None,
-        tried=tuple((one.rate, one.p99_ns) for one in at_limit.probes) if at_limit else (),
+        tried=_tried(at_limit) if at_limit else (),
     )
 
 
@@ -93,6 +94,14 @@ def _plotted(points: Sequence[LoadPoint]) -> tuple[Plotted, ...]:
             )
         )
     return tuple(plotted)
+
+
+def _tried(at_limit: RateAtLimit) -> tuple[tuple[float, float], ...]:
+    """The rates that were tried; one without an answer stands at the top."""
+    return tuple(
+        (probe.rate, math.inf if probe.p99_ns is None else probe.p99_ns)
+        for probe in at_limit.probes
+    )
 
 
 def _limit(comparison: ServingComparison, rows: int) -> float | None:

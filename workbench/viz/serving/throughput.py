@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 from workbench.experiments.serving.points import Load, LoadPoint
 from workbench.experiments.serving.results import (
@@ -112,7 +111,7 @@ def receipt_words(receipt: Receipt) -> str:
     """What a receipt says, in a few words of a table."""
     if receipt.bit_equal:
         return "the same, bit by bit"
-    if not math.isfinite(receipt.largest_difference):
+    if receipt.largest_difference is None:
         return f"others in {plain(receipt.output)}"
     words = "the same but for rounding" if receipt.passed else "others"
     return f"{words}: {receipt.largest_difference:.1e} in {plain(receipt.output)}"

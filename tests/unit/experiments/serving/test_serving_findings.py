@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.builders.servings import (
+from tests.builders.served_models import (
     EIGHT,
     FAST_LABEL,
     MANY,

@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from tests.builders.servings import (
+from tests.builders.served_models import (
     MANY,
     arrivals,
     at_limit,
@@ -132,7 +132,7 @@ def test_the_search_of_the_limit_alone_makes_a_picture() -> None:
 
 
 def test_a_rate_without_an_answer_stands_at_the_top() -> None:
-    lost = RateProbe(round=0, rate=5000.0, p99_ns=math.inf, kept=False)
+    lost = RateProbe(round=0, rate=5000.0, p99_ns=None, kept=False)
     search = dataclasses.replace(at_limit(900), probes=(*at_limit(900).probes, lost))
     first = load_charts(served(baseline(rates_at_limit=(search,))), None)[1].lines[0]
     assert first.tried[-1][1] == 1.0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from tests.builders.servings import (
+from tests.builders.served_models import (
     EIGHT,
     FAST_LABEL,
     MANY,
@@ -166,7 +166,7 @@ def test_a_model_that_answers_nothing_is_said_to() -> None:
     assert said(comparison) == "No answer with 1 client: no table 'c3'."
     assert serving_view(comparison).throughput.groups[0].rows[0].rate == "–"
     assert "no table" in html_of(comparison)
-    assert document(comparison)["variants"][0]["loads"][0]["requests_per_s"] is None
+    assert document(comparison)["answer"] == "No answer with 1\u00a0client: no table 'c3'."
 
 
 def test_one_round_has_numbers_without_intervals() -> None:
@@ -263,17 +263,11 @@ def test_a_report_of_both_kinds_is_refused_in_one_sentence(tmp_path: Path) -> No
     assert not (tmp_path / "x.html").exists()
 
 
-def test_a_document_has_every_number() -> None:
-    found = document(of_all_kinds())
-    json.dumps(found, allow_nan=False)
-    assert found["kind"] == "served" and found["baseline"] == "off"
-    variant = found["variants"][1]
-    assert variant["same_answers"] is True and found["variants"][2]["same_answers"] is False
-    load = next(one for one in variant["loads"] if (one["clients"], one["rows"]) == (32, 1))
-    assert load["ratio"]["verdict"] == "faster"
-    assert load["ratio"]["value"] == pytest.approx(3010 / 1640, rel=1e-3)
-    assert variant["rates_at_limit"][0]["ratio"]["value"] == pytest.approx(2.0, rel=1e-3)
-    assert found["findings"][0]["title"]
+def test_a_document_has_the_answer_and_the_findings() -> None:
+    words = document(of_all_kinds())
+    json.dumps(words, allow_nan=False)
+    assert plain(words["answer"]).startswith("Auto fused + inline executor answers 1.84×")
+    assert words["next"].startswith("Serve with") and words["findings"][0]["title"]
 
 
 def test_the_view_holds_finished_words_alone() -> None:

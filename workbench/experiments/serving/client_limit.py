@@ -1,0 +1,30 @@
+"""Whether the clients of a load, and not the server, bound how many requests are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.experiments.serving.points import Load, LoadBlock
+
+# Python's lock lets one client at a time do anything but wait for the server. It is handed over
+# between them, so that they are at their end before they use a whole core.
+_BUSY = 0.6
+# Of what arrives, a load that keeps up sends this much.
+_KEPT_UP = 0.95
+
+
+def client_is_limit(load: Load, blocks: Sequence[LoadBlock]) -> bool:
+    """Whether the clients could not send faster.
+
+    They could not where they took as much CPU as the server, or most of the one core that they can
+    use. In an open loop that counts where fewer requests were sent than arrived.
+    """
+    seconds = sum(block.seconds for block in blocks)
+    clients = sum(block.client_cpu_s for block in blocks)
+    server = sum(block.server_cpu_s for block in blocks)
+    if seconds <= 0 or (clients < server and clients < _BUSY * seconds):
+        return False
+    if load.rate is None:
+        return True
+    sent = sum(block.answered + block.failed for block in blocks)
+    return sent < _KEPT_UP * load.rate * seconds
