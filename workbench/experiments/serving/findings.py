@@ -6,6 +6,7 @@ Every rule looks at the measured points of one variant. Nothing here runs a requ
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 
 from workbench.core.options import ExecutorPolicy
@@ -14,6 +15,8 @@ from workbench.experiments.serving.points import LoadPoint
 from workbench.experiments.serving.results import ServedVariant, ServingComparison
 from workbench.number_words import NBSP, counted, decimal, duration, integer, share
 
+# A load whose rate is known to no more than this part of it shows nothing: other programs ran.
+_STEADY = 0.25
 # More clients that give less than this do not make the throughput grow.
 _GROWS = 1.1
 # Of the cores, the part that is at work at most while a lock or a queue holds the requests.
@@ -85,8 +88,8 @@ class _Case:
 
     @property
     def closed(self) -> list[LoadPoint]:
-        """Those whose clients wait for their answers, by their number."""
-        kept = [p for p in self.points if p.load.rate is None and p.per_s and p.latency]
+        """Those whose clients wait for their answers, by their number; steady ones alone."""
+        kept = [p for p in self.points if p.load.rate is None and p.latency and _is_steady(p)]
         return sorted(kept, key=lambda point: point.load.clients)
 
     @property
@@ -144,6 +147,21 @@ def _failed(case: _Case) -> ServingFinding | None:
         f"latencies are of the others. The first error: {error}",
         "Send one of these requests by itself, and mend the model or the request.",
         weight=failed / sent,
+    )
+
+
+def _unsteady(case: _Case) -> ServingFinding | None:
+    spread = {_spread(p): p for p in case.points if p.per_s and not _is_steady(p)}
+    if not spread:
+        return None
+    widest = max(spread)
+    return case.finding(
+        "unsteady",
+        "The measurement is not steady",
+        f"{_capital(spread[widest].load.label)}: the rounds differ so much that the rate is known "
+        f"to ± {share(widest)} only. No other finding looks at such a load.",
+        "Measure again while no other program runs, or with more rounds.",
+        weight=widest,
     )
 
 
@@ -305,6 +323,22 @@ def _tail(point: LoadPoint) -> float:
     return point.latency.p99_ns.value * point.per_s.value / (1e9 * point.load.clients)
 
 
+def _is_steady(point: LoadPoint) -> bool:
+    return point.per_s is not None and _spread(point) <= _STEADY
+
+
+def _spread(point: LoadPoint) -> float:
+    """Half of the interval of the rate as a part of it; 0 where one round gives no interval."""
+    rate = point.per_s
+    if rate is None or not math.isfinite(rate.high):
+        return 0.0
+    return (rate.high - rate.low) / 2 / rate.value
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _value(interval: Interval | None) -> float:
     return interval.value if interval else 0.0
 
@@ -319,6 +353,7 @@ def _times(factor: float) -> str:
 
 _RULES: Sequence[Callable[[_Case], ServingFinding | None]] = (
     _failed,
+    _unsteady,
     _client,
     _one_queue,
     _more_steps_than_cores,

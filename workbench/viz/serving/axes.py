@@ -11,6 +11,8 @@ from workbench.viz.style import format
 
 Ticks = tuple[tuple[float, str], ...]
 
+# An axis goes on for an interval to this many times the largest number, and no further.
+BEYOND = 1.5
 # Room beyond the smallest and the largest latency, as a factor.
 _ROOM = 1.25
 # Digits of a decade that have a tick; the last set has fewer, for an axis of many decades.

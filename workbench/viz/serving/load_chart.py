@@ -7,11 +7,22 @@ import math
 from collections.abc import Sequence
 
 from workbench.viz.predictions.scatter import SHAPES
-from workbench.viz.serving.axes import LatencyAxis, LinearAxis, Ticks, latency_axis, rate_axis
+from workbench.viz.serving.axes import (
+    BEYOND,
+    LatencyAxis,
+    LinearAxis,
+    Ticks,
+    latency_axis,
+    rate_axis,
+)
 from workbench.viz.style import format
 
 # A baseline's mark is hollow; the others have the shapes in their order.
 BASELINE_SHAPE = "box"
+# An interval with a larger half than this part of the rate is said by its ends: it is not even.
+_WIDE = 0.5
+# An interval of latencies is cut beyond this many times the longest, and below as a part.
+_BEYOND_ENDS = 2.0
 # A rate far beyond the limit stands at the top of the picture, this many times the limit.
 _HIGHEST = 10.0
 _OTHER_SHAPES = tuple(shape for shape in SHAPES if shape != BASELINE_SHAPE)
@@ -153,7 +164,7 @@ def load_chart(
     limits = [curve.at_limit.high for curve in curves if curve.at_limit]
     tried = [one for curve in curves for one in curve.tried]
     highest = _HIGHEST * limit_ns if limit_ns else math.inf
-    x = rate_axis([*(_place(point).high for point in points), *limits, *(r for r, _ in tried)])
+    x = rate_axis([*_highest_rates(points), *limits, *(rate for rate, _ in tried)])
     times = [*_times(points), *(min(ns, highest) for _, ns in tried), limit_ns or math.nan]
     y = latency_axis(times)
     lines = tuple(
@@ -186,9 +197,20 @@ def range_words(estimate: Estimate) -> str:
 
 
 def rate_words(estimate: Estimate) -> str:
-    """A rate with half of its interval, where one is known: "1 020 ± 14 requests/s"."""
+    """A rate with its interval, where one is known: "1 020 ± 14 requests/s"."""
+    rate, interval = rate_parts(estimate)
+    return f"{rate} {interval}".rstrip() + f"{format.NBSP}requests/s"
+
+
+def rate_parts(estimate: Estimate) -> tuple[str, str]:
+    """A rate and its interval: "1 020" and "± 14", or "282" and "(6 to 2 200)" of a wide one."""
     half = (estimate.high - estimate.low) / 2
-    return format.rate(estimate.value, half or None, unit="requests/s")
+    rate = format.rate(estimate.value, unit="").rstrip()
+    if half > _WIDE * estimate.value:
+        ends = (format.rate(end, unit="").rstrip() for end in (estimate.low, estimate.high))
+        return rate, f"({' to '.join(ends)})"
+    words = format.rate(estimate.value, half or None, unit="").rstrip()
+    return rate, words.removeprefix(rate).strip()
 
 
 def _place(point: Plotted) -> Estimate:
@@ -198,13 +220,19 @@ def _place(point: Plotted) -> Estimate:
     return Estimate(value=point.at, low=point.at, high=point.at)
 
 
+def _highest_rates(points: Sequence[Plotted]) -> list[float]:
+    """How far the axis of rates goes: an interval far beyond the largest one is cut."""
+    places = [_place(point) for point in points]
+    most = BEYOND * max((place.value for place in places), default=0.0)
+    return [min(place.high, most) for place in places]
+
+
 def _times(points: Sequence[Plotted]) -> list[float]:
-    return [
-        ns
-        for point in points
-        for part in (point.p50_ns, point.p99_ns)
-        for ns in (part.low, part.value, part.high)
-    ]
+    """How far the axis of latencies goes, as `_highest_rates`."""
+    parts = [part for point in points for part in (point.p50_ns, point.p99_ns)]
+    values = [part.value for part in parts]
+    least, most = min(values, default=0.0) / _BEYOND_ENDS, max(values, default=0.0) * _BEYOND_ENDS
+    return [min(max(ns, least), most) for part in parts for ns in (part.low, part.value, part.high)]
 
 
 def _line(curve: Curve, number: int, x: LinearAxis, y: LatencyAxis, *, named: bool) -> Line:

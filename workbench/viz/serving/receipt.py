@@ -44,7 +44,9 @@ def _sentence(receipts: tuple[Receipt, ...]) -> str:
     other = {one.label for one in receipts if not one.passed}
     requests = counted(max(one.requests for one in receipts), "request")
     same = "bit by bit" if all(one.bit_equal for one in receipts) else "but for rounding"
-    who = shown_label(plain(labels[0])) if len(labels) == 1 else f"All {len(labels)} settings"
+    who = shown_label(plain(labels[0])) if len(labels) == 1 else "Both settings"
+    if len(labels) > 2:
+        who = f"All {len(labels)} settings"
     if not other:
         verb = "answers" if len(labels) == 1 else "answer"
         return f"{who} {verb} as the baseline does, {same}, on a sample of {requests}."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from workbench.experiments.serving.points import LoadPoint, RateAtLimit
 from workbench.experiments.serving.results import ServedVariant, ServingComparison
+from workbench.number_words import counted
 from workbench.viz.comparison.chart import shown_label
-from workbench.viz.serving.load_chart import range_words
+from workbench.viz.serving.load_chart import range_words, rate_parts
 from workbench.viz.serving.loads import estimate, load_name, row_counts
 from workbench.viz.serving.throughput import ratio_words
 from workbench.viz.style import format
@@ -23,7 +24,7 @@ def points_table(comparison: ServingComparison) -> Table:
     several = len(row_counts(comparison)) > 1
     rows = []
     for load, count in comparison.loads:
-        name = load_name(load) + (f", {format.integer(count)} rows" if several and count else "")
+        name = load_name(load) + (f", {counted(count, 'row')}" if several and count else "")
         rows += [(name, *_numbers(v, v.point(load, count))) for v in comparison.variants]
     heads = ("Load, rows of a request", *_HEADS[1:]) if several else _HEADS
     return Table("Every load of every setting", heads, tuple(rows), words=frozenset({1}))
@@ -89,15 +90,13 @@ def _numbers(variant: ServedVariant, point: LoadPoint) -> tuple[str, ...]:
 def _per_s(point: LoadPoint) -> str:
     if point.per_s is None:
         return format.UNKNOWN
-    rate = estimate(point.per_s)
-    return format.rate(rate.value, (rate.high - rate.low) / 2 or None, unit="").rstrip()
+    return " ".join(rate_parts(estimate(point.per_s))).rstrip()
 
 
 def _rate(at_limit: RateAtLimit) -> str:
     if at_limit.per_s is None:
         return "none that was tried"
-    rate = estimate(at_limit.per_s)
-    words = format.rate(rate.value, (rate.high - rate.low) / 2 or None, unit="").rstrip()
+    words = " ".join(rate_parts(estimate(at_limit.per_s))).rstrip()
     return f"{words}, at least" if at_limit.client_is_limit else words
 
 

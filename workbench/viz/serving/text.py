@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 from workbench.viz.serving.throughput import BarGroup
 from workbench.viz.serving.view import FindingRow, ServingView
 from workbench.viz.style.plain_text import aligned, plain, wrapped
-from workbench.viz.style.table import table_lines
+from workbench.viz.style.table import Table, table_lines
 
 _INDENT = "    "
+_LONG = ("p90", "p99, 95\u00a0%", "Cores at work")
 
 
 def serving_text(view: ServingView) -> str:
@@ -22,7 +24,13 @@ def serving_text(view: ServingView) -> str:
         lines += ["", f"{group.heading}:", *_group(group)]
     if view.limits:
         lines += ["", f"{view.limits.caption}:", *table_lines(view.limits)]
-    lines += ["", *_findings(view), "", f"{view.points.caption}:", *table_lines(view.points)]
+    lines += [
+        "",
+        *_findings(view),
+        "",
+        f"{view.points.caption}:",
+        *table_lines(_short(view.points)),
+    ]
     lines += ["", f"{view.serves.caption}:", *table_lines(view.serves), ""]
     lines += [*wrapped(f"{view.throughput.caption}."), *wrapped(view.receipt.sentence)]
     for name, result, _ in view.receipt.checks:
@@ -33,6 +41,16 @@ def serving_text(view: ServingView) -> str:
     if view.code:
         lines += ["", "Measure it again:", *map(plain, view.code.splitlines())]
     return "\n".join(lines)
+
+
+def _short(points: Table) -> Table:
+    """The table of all loads without what makes its lines too long for a terminal."""
+    kept = [number for number, head in enumerate(points.heads) if head not in _LONG]
+    return dataclasses.replace(
+        points,
+        heads=tuple(points.heads[number] for number in kept),
+        rows=tuple(tuple(row[number] for number in kept) for row in points.rows),
+    )
 
 
 def _group(group: BarGroup) -> list[str]:

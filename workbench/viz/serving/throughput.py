@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from workbench.experiments.serving.points import Load, LoadPoint
+from workbench.experiments.serving.points import Load
 from workbench.experiments.serving.results import (
     Receipt,
     ServedVariant,
@@ -13,8 +13,8 @@ from workbench.experiments.serving.results import (
 )
 from workbench.viz.comparison.chart import labeled_ticks, shown_label, ticks_to
 from workbench.viz.comparison.view import VERDICTS
-from workbench.viz.serving.axes import Ticks
-from workbench.viz.serving.load_chart import Estimate
+from workbench.viz.serving.axes import BEYOND, Ticks
+from workbench.viz.serving.load_chart import Estimate, rate_parts
 from workbench.viz.serving.loads import (
     estimate,
     known,
@@ -130,7 +130,7 @@ def _row(
     p99_ratio, p99_range = ratio_words(p99)
     receipts = [one for one in comparison.receipts_of(variant.label) if one.rows == rows]
     rate = estimate(point.per_s) if point.per_s else Estimate(value=0.0, low=0.0, high=0.0)
-    words, half = _rate_parts(point, rate)
+    words, half = rate_parts(rate) if point.per_s else (format.UNKNOWN, "")
     return BarRow(
         label=shown_label(plain(variant.label)),
         ratio="baseline" if is_baseline else ratio or format.UNKNOWN,
@@ -148,17 +148,8 @@ def _row(
         differs=not all(one.passed for one in receipts),
         bar=rate.value / axis,
         low=rate.low / axis,
-        high=rate.high / axis,
+        high=min(rate.high / axis, 1.0),
     )
-
-
-def _rate_parts(point: LoadPoint, rate: Estimate) -> tuple[str, str]:
-    """A rate and half of its interval: "1 020" and "± 14"; a "–" where nothing was answered."""
-    if point.per_s is None:
-        return format.UNKNOWN, ""
-    half = (rate.high - rate.low) / 2
-    words, plus, rest = format.rate(rate.value, half or None, unit="").rstrip().partition(" ±")
-    return words, f"±{rest}" if plus else ""
 
 
 def _answers(receipts: list[Receipt]) -> str:
@@ -166,13 +157,15 @@ def _answers(receipts: list[Receipt]) -> str:
 
 
 def _most(comparison: ServingComparison, shown: list[tuple[int, Load]]) -> float:
+    """The end of the axis: an interval far beyond the largest rate is cut there."""
     rates = [
-        estimate(point.per_s).high
+        estimate(point.per_s)
         for rows, load in shown
         for variant in comparison.variants
         if (point := variant.point(load, rows)).per_s
     ]
-    return max(rates, default=1.0)
+    largest = max((rate.value for rate in rates), default=1.0)
+    return min(max((rate.high for rate in rates), default=1.0), BEYOND * largest)
 
 
 def _capital(text: str) -> str:

@@ -15,6 +15,7 @@ from workbench.viz.comparison.answer import Pieces
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.comparison.environment import environment_pairs, setting_pairs
 from workbench.viz.serving.answer import best_label, more_news, serving_answer
+from workbench.viz.serving.code import serving_code
 from workbench.viz.serving.load_chart import LoadChart
 from workbench.viz.serving.load_charts import load_charts
 from workbench.viz.serving.loads import load_name, row_counts, rows_name, telling_load
@@ -63,7 +64,7 @@ class ServingView:
       requests_from: where the requests came from.
       notes: what a reader must know, a sentence each.
       settings, environment: (name, value) pairs.
-      code: what measures it again, as a command; "" where that is not known.
+      code: what measures it again: the command, or the cell where Python asked.
       taken_at: when it was measured, "" where that is not known.
     """
 
@@ -119,7 +120,7 @@ def serving_view(comparison: ServingComparison) -> ServingView:
         notes=tuple(dict.fromkeys(notes)),
         settings=setting_pairs(comparison.settings),
         environment=environment_pairs(comparison.environment),
-        code=comparison.command,
+        code=comparison.command or serving_code(comparison),
         taken_at=_moment(comparison.taken_at),
     )
 

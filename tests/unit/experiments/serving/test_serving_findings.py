@@ -149,3 +149,15 @@ def test_a_healthy_model_has_no_finding() -> None:
     points = (point(ONE, 1000, 1.0, 1.1), point(MANY, 1950, 16.4, 19.0))
     healthy = ServedVariant(label="off", optimizations=baseline().optimizations, points=points)
     assert find(served(healthy)) == ()
+
+
+def test_a_load_that_is_not_steady_shows_that_alone() -> None:
+    tail = (
+        point(ONE, 900, 1.05, 1.6, server_us=300, half=0.01),
+        point(MANY, 1640, 17, 62, half=0.6),
+    )
+    found = of_points(*tail)
+    assert set(found) == {"unsteady", "hand_over"}
+    assert plain(found["unsteady"].evidence).startswith("32 clients: the rounds differ so much")
+    noisy = (point(ONE, 900, 1.05, 1.6, server_us=300, half=0.6),)
+    assert set(of_points(*noisy)) == {"unsteady"}

@@ -13,6 +13,7 @@ import pytest
 import workbench as wb
 from tests.builders.served_models import (
     EIGHT,
+    FAST,
     FAST_LABEL,
     MANY,
     ONE,
@@ -23,8 +24,10 @@ from tests.builders.served_models import (
     point,
     served,
 )
+from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.serving.results import Receipt, ServingComparison
+from workbench.experiments.serving.toggles import serving_variants
 from workbench.viz.documents import document
 from workbench.viz.notebook import bundle, text
 from workbench.viz.serving.view import ServingView, serving_view
@@ -166,7 +169,7 @@ def test_a_model_that_answers_nothing_is_said_to() -> None:
     assert said(comparison) == "No answer with 1 client: no table 'c3'."
     assert serving_view(comparison).throughput.groups[0].rows[0].rate == "–"
     assert "no table" in html_of(comparison)
-    assert document(comparison)["answer"] == "No answer with 1\u00a0client: no table 'c3'."
+    assert document(comparison)["answer"] == "No answer with 1 client: no table 'c3'."
 
 
 def test_one_round_has_numbers_without_intervals() -> None:
@@ -275,3 +278,36 @@ def test_the_view_holds_finished_words_alone() -> None:
     assert view.taken_at == "2026-11-29 08:03 UTC"
     assert ("CPU", "A Processor @ 2.60GHz") in view.environment
     assert dataclasses.replace(view) == view
+
+
+def test_the_cell_measures_the_same_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Optimizations(
+        executor="normal", intra_op_threads=1, chosen=(wb.toggles.XLA.at("clusters"),)
+    )
+    limited = dataclasses.replace(FAST, chosen=(wb.toggles.STEPS_AT_ONCE.at(2),))
+    first = of_all_kinds().variants[0]
+    others = [
+        dataclasses.replace(first, label=setting.label(), optimizations=setting)
+        for setting in (limited, slow)
+    ]
+    calls: list[Any] = []
+    monkeypatch.setattr(wb, "serve_bench", lambda *given, **named: calls.append((given, named)))
+    code = serving_view(served(first, *others, command="")).code
+    exec(code, {"program": "the program"})
+    ((program, settings), named) = calls[0]
+    assert program == "the program"
+    assert [variant.optimizations for variant in serving_variants(settings)][1:] == [limited, slow]
+    assert named["clients"] == [1, 8, 32] and named["rates"] == [400, 900]
+    assert named["p99_limit"] == pytest.approx(0.00315) and named["rounds"] == 6
+    assert '"auto_fused+inline_executor+steps_at_once=2"' in code
+    assert serving_view(served()).code.startswith("workbench serve-bench ranker")
+
+
+def test_a_wide_interval_is_said_by_its_ends_and_does_not_stretch_the_axis() -> None:
+    noisy = point(MANY, 300, 30, 60, half=0.9)
+    view = serving_view(served(baseline(points=(noisy,)), fast(points=(noisy,))))
+    row = view.throughput.groups[0].rows[0]
+    assert " to " in row.half and "±" not in row.half
+    assert row.bar >= 0.5 and row.high <= 1.0
+    mark = view.charts[0].lines[0].marks[0]
+    assert mark.x >= 0.5 and mark.x_high <= 1.0
