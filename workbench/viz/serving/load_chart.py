@@ -23,6 +23,8 @@ BASELINE_SHAPE = "box"
 _WIDE = 0.5
 # An interval of latencies is cut beyond this many times the longest, and below as a part.
 _BEYOND_ENDS = 2.0
+# Letters of a setting above a picture.
+_LETTERS = 52
 # A rate far beyond the limit stands at the top of the picture, this many times the limit.
 _HIGHEST = 10.0
 _OTHER_SHAPES = tuple(shape for shape in SHAPES if shape != BASELINE_SHAPE)
@@ -99,7 +101,8 @@ class Line:
     """One setting: its marks from left to right.
 
     Attributes:
-      label, shape, baseline: the setting, its mark, whether the others are compared with it.
+      label, short: the setting, and as much of it as a narrow page has room for.
+      shape, baseline: its mark, and whether the others are compared with it.
       best: whether it is the best of the others.
       marks: its loads.
       named: whether the loads stand beside its marks.
@@ -109,6 +112,7 @@ class Line:
     """
 
     label: str
+    short: str
     shape: str
     baseline: bool
     best: bool
@@ -242,15 +246,20 @@ def _line(curve: Curve, number: int, x: LinearAxis, y: LatencyAxis, *, named: bo
         shape=shape_of(number),
         baseline=number == 0,
         best=named and number > 0,
-        marks=tuple(_mark(curve.label, point, x, y) for point in curve.points),
+        short=_cut(curve.label),
+        marks=tuple(_mark(point, x, y) for point in curve.points),
         named=named,
         at_limit=x.at(limit.value) if limit else None,
-        at_limit_words=f"{curve.label}: {rate_words(limit)} at the limit" if limit else "",
+        at_limit_words=f"{rate_words(limit)} at the limit" if limit else "",
         tried=tuple((x.at(rate), y.at(ns)) for rate, ns in curve.tried),
     )
 
 
-def _mark(label: str, point: Plotted, x: LinearAxis, y: LatencyAxis) -> Mark:
+def _cut(label: str) -> str:
+    return label if len(label) <= _LETTERS else f"{label[: _LETTERS - 1]}…"
+
+
+def _mark(point: Plotted, x: LinearAxis, y: LatencyAxis) -> Mark:
     interval, place = range_words(point.p99_ns), _place(point)
     p50, p99 = format.duration(point.p50_ns.value), format.duration(point.p99_ns.value)
     return Mark(
@@ -265,7 +274,7 @@ def _mark(label: str, point: Plotted, x: LinearAxis, y: LatencyAxis) -> Mark:
         p99_high=y.at(point.p99_ns.high),
         short=point.short,
         words=(
-            f"{label}, {point.name}: {rate_words(point.rate)}",
+            f"{point.name}: {rate_words(point.rate)}",
             f"p50 {p50}, p99 {p99}" + f" ({interval})" * bool(interval),
         ),
     )

@@ -99,7 +99,7 @@ def test_a_curve_has_its_loads_from_the_least_to_the_most() -> None:
 def test_a_mark_says_its_numbers_in_two_lines() -> None:
     (picture,) = load_charts(served(), None)[:1]
     words = [plain(line) for line in picture.lines[0].marks[1].words]
-    assert words[0].startswith("All off, 8 clients: 1600 ± ")
+    assert words[0].startswith("8 clients: 1600 ± ")
     assert words[1].startswith("p50 4.6 ms, p99 14.0 ms (13.9 ms to 14.1 ms)")
 
 
@@ -116,7 +116,7 @@ def test_an_open_loop_stands_at_the_rates_that_arrive() -> None:
     assert [mark.x for mark in first.marks] == pytest.approx([axis.at(400), axis.at(900)], rel=0.1)
     assert all(mark.x_low == mark.x == mark.x_high for mark in first.marks)
     assert first.at_limit is not None and opened.limit is not None
-    assert plain(first.at_limit_words).startswith("All off: 1150 ± ")
+    assert plain(first.at_limit_words).startswith("1150 ± ")
     assert opened.lines[2].at_limit is None and opened.lines[2].at_limit_words == ""
     assert plain(opened.limit_words) == "limit of the p99: 3.2 ms"
 
