@@ -14,8 +14,8 @@ _METHOD = "tensorflow/serving/predict"
 
 
 def name_of(model: Any) -> str:
-    """What tables call a function; "graph" of a graph."""
-    return str(getattr(model, "name", "") or "graph").removeprefix("__inference_")
+    """What tables call a function, the name that its author gave; "graph" of a graph."""
+    return str(getattr(getattr(model, "graph", None), "name", "") or "graph")
 
 
 def of_function(function: Any) -> tempfile.TemporaryDirectory[str]:
@@ -33,14 +33,14 @@ def of_function(function: Any) -> tempfile.TemporaryDirectory[str]:
             f"model is a {type(function).__name__}; {advice}expected the folder of a SavedModel, a "
             "concrete function, or a tf.Graph with feeds and fetches"
         )
-    module = tf.Module()
-    # A SavedModel keeps the variables that a tracked object holds.
-    module.variables_of_function = list(function.graph.variables)
-    module.function = function
     folder = _folder()
     try:
+        module = tf.Module()
+        # A SavedModel keeps the variables that a tracked object holds.
+        module.variables_of_function = list(function.graph.variables)
+        module.function = function
         tf.saved_model.save(module, path_in(folder), signatures={DEFAULT_SIGNATURE: function})
-    except (ValueError, AssertionError, TypeError) as error:
+    except (ValueError, AssertionError, TypeError, RuntimeError) as error:
         raise OptionError(
             f"the function {name_of(function)!r} cannot be saved: {first_line(error)}"
         ) from error
@@ -70,32 +70,40 @@ def of_graph(
         raise OptionError("session runs another graph than model; give that of model")
     folder = _folder()
     with graph.as_default():
-        ends = [_tensors(graph, given, which)
-                for given, which in ((feeds, "feeds"), (fetches, "fetches"))]  # fmt: skip
-        own = session is None
-        session = session or v1.Session(graph=graph)
-        try:
-            if own:
-                session.run(v1.global_variables_initializer())
-                session.run(v1.tables_initializer())
-            builder = v1.saved_model.Builder(path_in(folder))
-            inputs, outputs = (
-                {name: v1.saved_model.build_tensor_info(tensor) for name, tensor in end.items()}
-                for end in ends
-            )
-            signature = v1.saved_model.build_signature_def(inputs, outputs, _METHOD)
-            builder.add_meta_graph_and_variables(
-                session,
-                [v1.saved_model.tag_constants.SERVING],
-                signature_def_map={DEFAULT_SIGNATURE: signature},
-                main_op=v1.tables_initializer(),
-                strip_default_attrs=True,
-            )
-            builder.save()
-        finally:
-            if own:
-                session.close()
+        inputs, outputs = _tensors(graph, feeds, "feeds"), _tensors(graph, fetches, "fetches")
+        fed = {id(tensor) for tensor in inputs.values()}
+        # No session fetches what it is fed, unless an op stands between.
+        outputs = {
+            name: tf.identity(tensor) if id(tensor) in fed else tensor
+            for name, tensor in outputs.items()
+        }
+        if session is not None:
+            _save(session, inputs, outputs, path_in(folder))
+        else:
+            with v1.Session(graph=graph) as own:
+                own.run(v1.global_variables_initializer())
+                own.run(v1.tables_initializer())
+                _save(own, inputs, outputs, path_in(folder))
     return folder
+
+
+def _save(session: Any, inputs: dict[str, Any], outputs: dict[str, Any], path: str) -> None:
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    ends = [
+        {name: v1.saved_model.build_tensor_info(tensor) for name, tensor in tensors.items()}
+        for tensors in (inputs, outputs)
+    ]
+    builder = v1.saved_model.Builder(path)
+    builder.add_meta_graph_and_variables(
+        session,
+        [v1.saved_model.tag_constants.SERVING],
+        signature_def_map={DEFAULT_SIGNATURE: v1.saved_model.build_signature_def(*ends, _METHOD)},
+        main_op=v1.tables_initializer(),
+        strip_default_attrs=True,
+    )
+    builder.save()
 
 
 def _tensors(graph: Any, given: Mapping[str, Any], which: str) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from workbench.experiments.serving.points import PERCENTILES, LoadBlock, Request
 _SPANS = 240
 
 
-def block_of(sent: Sent, seconds: float, *, is_open: bool) -> LoadBlock:
+def block_of(sent: Sent, seconds: float, *, is_open: bool, call_cost_ns: float = 0.0) -> LoadBlock:
     """What a block gave, without its begin.
 
     Args:
       sent: its requests.
       seconds: for which requests were begun, or arrived.
       is_open: whether they arrived at drawn moments.
+      call_cost_ns: CPU that Python takes for one call, which is the client's.
     """
     first_ns = sent.begin_ns + round(DROPPED * seconds * 1e9)
     last_ns = max(sent.begin_ns + round(seconds * 1e9), first_ns + 1)
@@ -34,14 +35,15 @@ def block_of(sent: Sent, seconds: float, *, is_open: bool) -> LoadBlock:
         last_ns = max(last_ns, int(sent.end_ns.max(initial=last_ns)))
     answered = counts & sent.answered
     latencies = np.sort(sent.end_ns[answered] - sent.arrival_ns[answered])
+    client_cpu_ns = min(sent.all_cpu_ns, sent.client_cpu_ns + call_cost_ns * len(counts))
     share = counts.sum() / max(1, len(counts))
     return LoadBlock(
         answered=int(answered.sum()),
         failed=int((counts & ~sent.answered).sum()) + sent.unsent,
         seconds=(last_ns - first_ns) / 1e9,
         percentiles_ns=percentiles(latencies),
-        client_cpu_s=float(share * sent.client_cpu_ns / 1e9),
-        server_cpu_s=float(share * max(0, sent.all_cpu_ns - sent.client_cpu_ns) / 1e9),
+        client_cpu_s=float(share * client_cpu_ns / 1e9),
+        server_cpu_s=float(share * (sent.all_cpu_ns - client_cpu_ns) / 1e9),
         late_ns=float(np.median(sent.late_ns)) if len(sent.late_ns) else 0.0,
     )
 

@@ -16,7 +16,6 @@ from workbench.errors import UnsupportedError
 
 POINTER = ctypes.c_void_p
 _TEXT, _INT, _SIZE, _LONG = ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t, ctypes.c_int64
-_POINTERS = ctypes.POINTER(POINTER)
 
 
 class Output(ctypes.Structure):
@@ -25,7 +24,6 @@ class Output(ctypes.Structure):
     _fields_ = (("operation", POINTER), ("index", _INT))
 
 
-_OUTPUTS = ctypes.POINTER(Output)
 # Result, then arguments, as of tensorflow/c/c_api.h.
 _LONG_CALLS: Mapping[str, tuple[Any, ...]] = {
     "TF_LoadSessionFromSavedModel": (
@@ -33,13 +31,15 @@ _LONG_CALLS: Mapping[str, tuple[Any, ...]] = {
         *(_INT, POINTER, POINTER, POINTER),
     ),
     "TF_SessionRun": (
-        *(None, POINTER, POINTER, _OUTPUTS, _POINTERS, _INT, _OUTPUTS, _POINTERS, _INT),
+        # Addresses of arrays go as numbers, which ctypes converts fastest.
+        *(None, POINTER, POINTER, POINTER, POINTER, _INT, POINTER, POINTER, _INT),
         *(POINTER, _INT, POINTER, POINTER),
     ),
     "TF_CloseSession": (None, POINTER, POINTER),
     "TF_DeleteSession": (None, POINTER, POINTER),
 }
 _SHORT_CALLS: Mapping[str, tuple[Any, ...]] = {
+    "TF_Version": (_TEXT,),
     "TF_NewStatus": (POINTER,),
     "TF_DeleteStatus": (None, POINTER),
     "TF_GetCode": (_INT, POINTER),
@@ -111,20 +111,24 @@ def c_api() -> CApi:
 
 
 class Status:
-    """A TF_Status, which a call fills."""
+    """A TF_Status, which a call fills.
+
+    Attributes:
+      number: its address.
+    """
 
     def __init__(self) -> None:
         self._api = c_api()
-        self.pointer = POINTER(self._api.TF_NewStatus())
+        self.number: int = self._api.TF_NewStatus()
 
     @property
     def message(self) -> str:
         """What went wrong in the last call; "" where nothing did."""
-        if not self._api.TF_GetCode(self.pointer):
+        if not self._api.TF_GetCode(self.number):
             return ""
-        text: bytes = self._api.TF_Message(self.pointer)
-        return text.decode(errors="replace") or f"code {self._api.TF_GetCode(self.pointer)}"
+        text: bytes = self._api.TF_Message(self.number)
+        return text.decode(errors="replace") or f"code {self._api.TF_GetCode(self.number)}"
 
     def close(self) -> None:
         """Frees it."""
-        self._api.TF_DeleteStatus(self.pointer)
+        self._api.TF_DeleteStatus(self.number)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import statistics
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +13,9 @@ import numpy as np
 from workbench.errors import DataError, RunError
 from workbench.experiments.serving.server.c_api import POINTER, Output, Status, c_api
 from workbench.experiments.serving.server.tensors import array_of, pointers, tensor_of
+
+# Calls that do nothing, to know what a call takes of Python.
+_CALIBRATIONS = 500
 
 
 class CSession:
@@ -38,10 +43,10 @@ class CSession:
         self.api, status = c_api(), Status()
         options = self.api.TF_NewSessionOptions()
         self._graph = self.api.TF_NewGraph()
-        self.api.TF_SetConfig(options, config, len(config), status.pointer)
+        self.api.TF_SetConfig(options, config, len(config), status.number)
         names = (ctypes.c_char_p * len(tags))(*(tag.encode() for tag in tags))
         self.pointer = self.api.TF_LoadSessionFromSavedModel(
-            options, None, path.encode(), names, len(tags), self._graph, None, status.pointer
+            options, None, path.encode(), names, len(tags), self._graph, None, status.number
         )
         self.api.TF_DeleteSessionOptions(options)
         if not self.pointer:
@@ -62,8 +67,8 @@ class CSession:
     def close(self) -> None:
         """Ends it and frees its variables."""
         status = Status()
-        self.api.TF_CloseSession(self.pointer, status.pointer)
-        self.api.TF_DeleteSession(self.pointer, status.pointer)
+        self.api.TF_CloseSession(self.pointer, status.number)
+        self.api.TF_DeleteSession(self.pointer, status.number)
         self.api.TF_DeleteGraph(self._graph)
         status.close()
 
@@ -84,13 +89,14 @@ class TensorPool:
             [tensor_of(api, values, kind) for values, kind in zip(request, kinds, strict=True)]
             for request in requests
         ]
-        self.arguments = [pointers(tensors) for tensors in self._tensors]
+        self._arrays = [pointers(tensors) for tensors in self._tensors]
+        self.arguments = [ctypes.addressof(array) for array in self._arrays]
 
     def close(self) -> None:
         """Frees them."""
         for tensor in (tensor for tensors in self._tensors for tensor in tensors):
             c_api().TF_DeleteTensor(tensor)
-        self._tensors, self.arguments = [], []
+        self._tensors, self._arrays, self.arguments = [], [], []
 
 
 class CSender:
@@ -108,21 +114,35 @@ class CSender:
         self._arguments = pool.arguments
         self._run, self._delete = session.api.TF_SessionRun, session.api.TF_DeleteTensor
         self._code = session.api.TF_GetCode
-        self._before = (session.pointer, None, session.inputs)
-        self._between = (pool.feeds, session.outputs, self._values, fetches, None, 0, None)
+        inputs, outputs, values = map(
+            ctypes.addressof, (session.inputs, session.outputs, self._values)
+        )
+        self._before = (session.pointer, None, inputs)
+        self._after = (pool.feeds, outputs, values, fetches, None, 0, None, self._status.number)
         self._api = session.api
 
     def send(self, number: int) -> bool:
         """Sends a request, by its number in the pool, counted round; whether it was answered."""
         arguments = self._arguments
-        status, values = self._status.pointer, self._values
-        self._run(*self._before, arguments[number % len(arguments)], *self._between, status)
-        if self._code(status):
+        self._run(*self._before, arguments[number % len(arguments)], *self._after)
+        if self._code(self._status.number):
             self.first_error = self.first_error or self._status.message
             return False
-        for value in values:
+        for value in self._values:
             self._delete(value)
         return True
+
+    def call_cost_ns(self) -> float:
+        """CPU that Python takes for a call of so many arguments, as of one that does nothing."""
+        nothing = ctypes.CFUNCTYPE(None, *self._run.argtypes)(
+            ctypes.cast(self._api.TF_Version, POINTER).value
+        )
+        costs = []
+        for _ in range(_CALIBRATIONS):
+            before = time.thread_time_ns()
+            nothing(*self._before, 0, *self._after)
+            costs.append(time.thread_time_ns() - before)
+        return float(statistics.median(costs))
 
     def answer(self, number: int) -> list[np.ndarray]:
         """The outputs of a request.
@@ -131,7 +151,7 @@ class CSender:
           RunError: it failed.
         """
         arguments = self._arguments[number % len(self._arguments)]
-        self._run(*self._before, arguments, *self._between, self._status.pointer)
+        self._run(*self._before, arguments, *self._after)
         if self._status.message:
             raise RunError(self._status.message)
         outputs = [array_of(self._api, value or 0) for value in self._values]

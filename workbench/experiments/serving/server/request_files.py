@@ -45,7 +45,7 @@ def file_rows(signature: Signature, path: str, most: int) -> list[Row]:
     else:
         raise DataError(f"{path}: is {kind}; expected a TFRecord or a Parquet file")
     if not rows:
-        raise DataError(f"{path}: has no rows")
+        raise DataError(f"{path}: has no rows; expected a TFRecord or a Parquet file of them")
     return rows
 
 

@@ -73,6 +73,9 @@ class ServedSessions:
         self._warm_up(LEARNING.stop_step + LEARNING.TRIAL_STEPS if learns else _WARM_UP)
         steps = steps_at_once_of(optimizations)
         self._limit = StepLimit(steps) if steps else NoLimit()
+        (sender,) = self._senders(next(iter(self._pools)), 1)
+        self._call_cost_ns = sender.call_cost_ns()
+        sender.close()
         self.loaded = Loaded(
             memory_bytes=max(0, resident_bytes(os.getpid()) - before),
             sessions=len(self._sessions),
@@ -121,7 +124,12 @@ class ServedSessions:
         if sent.unsent and not first_error:
             first_error = "not sent, since those before were not answered in time"
         return RanLoad(
-            block=block_of(sent, seconds, is_open=load.rate is not None),
+            block=block_of(
+                sent,
+                seconds,
+                is_open=load.rate is not None,
+                call_cost_ns=self._call_cost_ns,
+            ),
             unsent=sent.unsent,
             first_error=first_error,
             spans=spans_of(sent) if command.with_spans else (),
