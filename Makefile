@@ -115,7 +115,7 @@ test-peer: $(NATIVE) $(if $(KERAS),$(PEER)/packages/.installed) ## TensorFlow's 
 	@$(BIN)/python -m tests.peer.run_tiers --tests "$(TF_TESTS)" --modes "$(MODES)" --tiers "$(TIERS)" \
 		$(if $(KERAS),--keras --packages $(PEER)/packages) $(ARGS)
 
-test-notebooks: $(NATIVE) ## The seven notebooks with little data, each in a fresh clone, three minutes
+test-notebooks: $(NATIVE) ## The eight notebooks with little data, each in a fresh clone, three minutes
 	@$(BIN)/python -m pytest -q tests/integration/package/test_notebooks.py -k "little_data or short"
 
 # What audits the accessibility of pages; its test skips where npm gets nothing.

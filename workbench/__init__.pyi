@@ -59,6 +59,11 @@ from workbench.experiments.program.program import Built as Built
 from workbench.experiments.program.program import Program as Program
 from workbench.experiments.search.best import Best as Best
 from workbench.experiments.search.find_best import find_best as find_best
+from workbench.experiments.serving.results import ServingComparison as ServingComparison
+from workbench.experiments.serving.results import load_serving as load_serving
+from workbench.experiments.serving.serve_bench import serve_bench as serve_bench
+from workbench.experiments.serving.served_model import ServedModel as ServedModel
+from workbench.experiments.serving.served_model import served as served
 from workbench.experiments.session.load_session import load_session as load_session
 from workbench.experiments.session.session import Session as Session
 from workbench.experiments.what_if.calibration import calibration as calibration

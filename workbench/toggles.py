@@ -1,4 +1,4 @@
-"""wb.toggles: switches of your own, of the environment, and those of TensorFlow."""
+"""wb.toggles: switches of your own, of the environment, of TensorFlow, and of serving."""
 
 from workbench.core.toggles.environment import EnvironmentToggle
 from workbench.core.toggles.stock import (
@@ -14,6 +14,7 @@ from workbench.core.toggles.stock import (
     ZENTF,
 )
 from workbench.core.toggles.toggle import Choice, Toggle, Training
+from workbench.experiments.serving.toggles import SESSIONS, STEPS_AT_ONCE
 
 __all__ = [
     "CALLER_THREAD",
@@ -22,6 +23,8 @@ __all__ = [
     "GRAPPLER",
     "ONEDNN",
     "PRECISION",
+    "SESSIONS",
+    "STEPS_AT_ONCE",
     "STOCK",
     "TF_DATA",
     "XLA",

@@ -321,6 +321,20 @@ pathlib.Path("traces").mkdir()
 for index in range(2):
     worker_trace(index, with_edges=True).save(f"traces/worker_{{index}}.parquet")
 """
+# `serve_bench` itself has tests of its own; here its loads are short.
+_SERVED = """
+import pathlib
+import workbench as wb
+from tests.builders.serving import save_scores
+folder = save_scores(pathlib.Path("model").absolute())
+whole = wb.serve_bench
+
+def serve_bench(program, toggles, **named):
+    shorter = {"budget": "1s", "rounds": 2, "p99_limit": None, "progress": False}
+    return whole(program, toggles, **(named | shorter))
+
+wb.serve_bench = serve_bench
+"""
 CONTEXTS = {
     "graph": _GRAPH,
     "own graph": _GRAPH,
@@ -345,6 +359,7 @@ CONTEXTS = {
     "lens": _LENS,
     "memory": _MEMORY,
     "charts": _CHARTS,
+    "served": _SERVED,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "workers' traces": _WORKERS_TRACES,
     "none": "",

@@ -11,6 +11,7 @@ from tests.builders.embedding_lenses import fused_trace, stock_trace
 from tests.builders.memories import staged_trace
 from tests.builders.predictions import ceiling, ceilings, check, every_toggle
 from tests.builders.searches import search
+from tests.builders.served_models import of_all_kinds
 from tests.builders.step_traces import chain, step_trace
 from workbench.core.analysis.alignment import Alignment, align
 from workbench.core.analysis.critical_path import critical_path
@@ -60,6 +61,7 @@ _VALUES: dict[str, Callable[[], object]] = {
     "calibration": some_calibration,
     "search": search,
     "ceilings": some_ceilings,
+    "served model": of_all_kinds,
 }
 
 

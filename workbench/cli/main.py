@@ -29,6 +29,7 @@ from workbench.cli.commands.mcp import add_mcp
 from workbench.cli.commands.predict import add_predict
 from workbench.cli.commands.report import add_report
 from workbench.cli.commands.rerun import add_rerun
+from workbench.cli.commands.serve_bench import add_serve_bench
 from workbench.cli.commands.trace import add_trace
 from workbench.cli.signals import Terminated, ends_cleanly
 from workbench.errors import (
@@ -52,6 +53,7 @@ _EXAMPLES = """examples:
   workbench report results
   workbench gate results --fail-if-slower 3%
   workbench rerun results/report.html
+  workbench serve-bench my_model/1 --toggle auto_fused+inline_executor
   workbench cluster-demo dlrm --workers 2 --toggle smart_stage
 """
 
@@ -135,6 +137,7 @@ def _parser(as_json: bool = False) -> argparse.ArgumentParser:
     add_report(commands)
     add_gate(commands)
     add_rerun(commands)
+    add_serve_bench(commands)
     add_demo(commands)
     add_cluster(commands)
     add_cluster_demo(commands)

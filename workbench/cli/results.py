@@ -17,6 +17,7 @@ from workbench.files.atomic_file import (
 
 if TYPE_CHECKING:
     from workbench.experiments.comparison.results import Comparison
+    from workbench.experiments.serving.results import ServingComparison
 
 REPORT, _TRACE = "report.html", "trace.parquet"
 
@@ -63,7 +64,7 @@ def require_writable_results(out: Path, comparisons: Sequence[str]) -> None:
         require_writable_file(out / name)
 
 
-def write_report(comparisons: Sequence[Comparison], path: Path) -> None:
+def write_report(comparisons: Sequence[Comparison | ServingComparison], path: Path) -> None:
     from workbench.viz.report import write_report
 
     write_report(list(comparisons), path)

@@ -23,11 +23,13 @@ from workbench.experiments.measurement.auc import Auc
 from workbench.experiments.regression.gate import Gate
 from workbench.experiments.regression.rerun import Again
 from workbench.experiments.search.best import Best, Raced
+from workbench.experiments.serving.results import ServingComparison
 from workbench.viz.comparison.view import compare_view
 from workbench.viz.critical_path.view import critical_path_view
 from workbench.viz.findings.view import findings_view
 from workbench.viz.predictions.view import predictions_view
 from workbench.viz.search.view import search_view
+from workbench.viz.serving.view import serving_view
 from workbench.viz.style.plain_text import plain
 from workbench.viz.style.plain_values import plain_values
 
@@ -43,7 +45,7 @@ def document(value: Any) -> Document:
 
     Args:
       value: a comparison, findings, a critical path, predictions, a search, a gate, a variant that
-        was measured again, a trace, or the report of a cluster.
+        was measured again, a trace, the report of a cluster, or a served model.
 
     Raises:
       TypeError: any other type.
@@ -52,6 +54,40 @@ def document(value: Any) -> Document:
         if isinstance(value, kind):
             return {"kind": name, **plain_values(made(value))}
     raise TypeError(f"there is no document of a {type(value).__name__}")
+
+
+def _serving(comparison: ServingComparison) -> Document:
+    view = serving_view(comparison)
+    return {
+        "program": comparison.program,
+        "signature": comparison.signature,
+        "requests_from": comparison.requests_from,
+        "answer": _text(view.sentence),
+        "next": _plain(view.next_step),
+        "baseline": comparison.baseline.label,
+        "rounds": comparison.rounds,
+        "loads": comparison.to_pandas().to_dict("records"),
+        "rates_at_limit": [
+            {
+                "variant": variant.label,
+                "rows": limited.rows,
+                "p99_limit_ms": limited.limit_ns / _NS_IN_MS,
+                "requests_per_s": limited.per_s.value if limited.per_s else None,
+                "ratio": ratio.interval.value if ratio else None,
+            }
+            for variant in comparison.variants
+            for limited in variant.rates_at_limit
+            for ratio in [comparison.rate_ratio(variant.label, limited.rows)]
+        ],
+        "receipts": [
+            {**dataclasses.asdict(receipt), "passed": receipt.passed}
+            for receipt in comparison.receipts
+        ],
+        "findings": [dataclasses.asdict(row) for row in view.findings],
+        "environment": comparison.environment,
+        "command": comparison.command,
+        "taken_at": comparison.taken_at,
+    }
 
 
 def _comparison(comparison: Comparison) -> Document:
@@ -319,4 +355,5 @@ _DOCUMENTS: dict[type, tuple[str, Callable[[Any], Document]]] = {
     Again: ("measured again", _again),
     Trace: ("trace", _trace),
     ClusterReport: ("cluster", _cluster),
+    ServingComparison: ("serving", _serving),
 }

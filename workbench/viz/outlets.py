@@ -24,6 +24,7 @@ from workbench.core.what_if.predictions import Predictions
 from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.search.best import Best
+from workbench.experiments.serving.results import ServingComparison
 from workbench.viz.alignment.view import AlignmentView, alignment_view
 from workbench.viz.boundary.text import boundary_text
 from workbench.viz.boundary.view import BoundaryView, boundary_view
@@ -49,6 +50,8 @@ from workbench.viz.predictions.ceilings_view import CeilingsView, ceilings_view
 from workbench.viz.predictions.text import predictions_text
 from workbench.viz.predictions.view import predictions_view
 from workbench.viz.search.view import SearchView, search_view
+from workbench.viz.serving.text import serving_text
+from workbench.viz.serving.view import serving_view
 from workbench.viz.style import assets
 from workbench.viz.style.fragments import alone, fragment
 from workbench.viz.style.table import Table, table_html, table_lines
@@ -268,6 +271,15 @@ _TABLE: Sequence[Outlets] = (
         macro="search",
         frame="wbq wbs",
         sheets=("predictions", "search"),
+    ),
+    Outlets(
+        kinds=(ServingComparison,),
+        view=serving_view,
+        text=serving_text,
+        template="serving/serving.html.j2",
+        macro="serving",
+        frame="wbq wbv",
+        sheets=("predictions", "serving"),
     ),
     Outlets(
         kinds=(LearnedCosts,),

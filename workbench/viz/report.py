@@ -12,6 +12,7 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError, visible
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.regression.earlier import ELEMENT_ID, report_document
+from workbench.experiments.serving.results import ServingComparison
 from workbench.experiments.session.session import Session
 from workbench.files.atomic_file import replacing
 from workbench.viz.boundary.html import boundary_html
@@ -21,6 +22,7 @@ from workbench.viz.comparison.environment import differing
 from workbench.viz.comparison.view import CompareView, compare_view
 from workbench.viz.panel.report import session_report_html
 from workbench.viz.panel.workbench import Workbench
+from workbench.viz.serving.page import serving_page
 from workbench.viz.style import assets
 from workbench.viz.style.plain_values import plain_values
 from workbench.viz.timeline.html import timeline_html
@@ -53,17 +55,21 @@ class _Section:
 
 
 def write_report(
-    comparison: Comparison | Sequence[Comparison] | Session | Workbench,
+    comparison: Comparison
+    | ServingComparison
+    | Sequence[Comparison | ServingComparison]
+    | Session
+    | Workbench,
     path: str | os.PathLike[str],
 ) -> Path:
-    """Writes the report of one comparison, of several below each other, or of a session.
+    """Writes the report of comparisons below each other, of a session, or of served models.
 
     The file appears whole or not at all. Timelines that would make it larger than 3 MB show the
     last steps of their traces and say so.
 
     Args:
       comparison: what `workbench.compare` returned, or a list of them; or a session or the panel
-        of one, whose report has every tab of the panel.
+        of one, whose report has every tab of the panel; or measurements of served models alone.
       path: the HTML file; its directory must exist.
 
     Returns:
@@ -77,11 +83,21 @@ def write_report(
         return comparison.report(path)
     if isinstance(comparison, Session):
         page = session_report_html(comparison)
+    elif served := _served(comparison):
+        page = serving_page(served)
     else:
-        page = report_html(comparison)
+        # It refuses what is no comparison.
+        page = report_html(comparison)  # type: ignore[arg-type]
     with replacing(path) as part:
         part.write_text(page, encoding="utf-8")
     return Path(path)
+
+
+def _served(given: object) -> list[ServingComparison]:
+    """The measurements of served models, where nothing else was given."""
+    values = list(given) if isinstance(given, Sequence) else [given]
+    served = [value for value in values if isinstance(value, ServingComparison)]
+    return served if len(served) == len(values) else []
 
 
 def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
@@ -97,7 +113,8 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
         if not isinstance(value, Comparison):
             raise OptionError(
                 f"a report was asked of a value of type {type(value).__name__}; expected what "
-                "wb.compare returned, a list of such values, a session or a panel"
+                "wb.compare returned, a list of such values, a session, a panel, or measurements "
+                "of served models alone"
             )
     views = [compare_view(each) for each in comparisons]
     apart = differing([view.settings for view in views])

@@ -17,6 +17,7 @@ from tests.builders.comparisons import comparison, every_toggle_comparison
 from tests.builders.critical_paths import three_steps
 from tests.builders.doc_examples import HOME
 from tests.builders.predictions import every_toggle
+from tests.builders.serving import serving_comparison
 from workbench.experiments.measurement.statistics import Interval
 from workbench.experiments.regression.gate import gate
 from workbench.experiments.regression.rerun import measured_again
@@ -39,6 +40,7 @@ def results() -> dict[str, Any]:
         "gate": gate(comparison(), 0.03),
         "trace": three_steps(),
         "measured again": measured_again(comparison().ratios, comparison().ratios)[0],
+        "serving": serving_comparison(),
     }
 
 
@@ -50,7 +52,7 @@ def fields_on_page(kind: str) -> set[str]:
 
 KINDS = (
     *("comparison", "compared findings", "critical path", "findings", "gate", "measured again"),
-    *("predictions", "search", "trace"),
+    *("predictions", "search", "serving", "trace"),
 )
 
 

@@ -13,7 +13,7 @@ import os
 import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import cloudpickle
 import numpy as np
@@ -166,13 +166,30 @@ class _Sessions:
         self._by_name.clear()
 
 
+class Answering(Protocol):
+    """What answers the commands of a parent."""
+
+    def answer(self, command: Command[Any]) -> Any:
+        """Runs one command; returns its result."""
+
+
 def main(descriptor: int) -> None:
-    """Serves a parent, at the other end of a socket, until it says stop or is gone."""
+    """Serves the parent of a program, at the other end of a socket."""
+    serve(descriptor, _started)
+
+
+def serve(descriptor: int, start: Callable[[Start], Answering]) -> None:
+    """Serves a parent, at the other end of a socket, until it says stop or is gone.
+
+    Args:
+      descriptor: of the socket.
+      start: takes the parent's program, and returns what answers all later commands.
+    """
     connection = Connection(descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What the user's code prints must not end among the parent's own output.
     os.dup2(2, 1)
-    sessions: _Sessions | None = None
+    sessions: Answering | None = None
     while True:
         try:
             command = cloudpickle.loads(connection.recv_bytes())
@@ -184,7 +201,7 @@ def main(descriptor: int) -> None:
         result: Any = None
         try:
             if isinstance(command, Start):
-                sessions = _started(command)
+                sessions = start(command)
             elif sessions is not None:
                 result = sessions.answer(command)
         except Exception as error:
@@ -195,10 +212,15 @@ def main(descriptor: int) -> None:
             os._exit(0)
 
 
-def _started(command: Start) -> _Sessions:
+def begin_process(command: Start) -> None:
+    """Makes this process ready for a program: TensorFlow, memory, the source of cells."""
     # Else how fast a variant is depends on which process it got.
     keep_freed_memory()
     import_tensorflow()
     look_for_devices()
     linecache.cache.update(command.cells)
+
+
+def _started(command: Start) -> _Sessions:
+    begin_process(command)
     return _Sessions(cloudpickle.loads(command.program))

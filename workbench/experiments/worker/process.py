@@ -15,12 +15,11 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Protocol
 
 import cloudpickle
 
 from workbench.errors import RunError, WorkbenchError
-from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.pickled import pickled
 from workbench.experiments.worker.tolerance import Tolerance
 from workbench.experiments.worker.warm_python import WarmPython, warm_python
@@ -29,9 +28,19 @@ from workbench.experiments.worker.wire.failure import Failure
 from workbench.experiments.worker.wire.messages import Command, Result, Start, Stop
 from workbench.experiments.worker.worker_errors import advice_for, ended_with, error_of
 
+# What answers in the child of a program.
+_CHILD = "workbench.experiments.worker.child:main"
 _STOP_LIMIT_S = 5.0
 # Until a cancelled wait is noticed, at most.
 _POLL_S = 0.2
+
+
+class Named(Protocol):
+    """What travels to a child process: a program."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
 
 
 class Worker:
@@ -47,11 +56,12 @@ class Worker:
     def __init__(
         self,
         label: str,
-        program: AnyProgram,
+        program: Named,
         warm: WarmPython,
         tolerance: Tolerance | None = None,
+        child: str = _CHILD,
     ) -> None:
-        """Has `warm` start the child; the program travels to it.
+        """Has `warm` start the child, whose main function is `child`; the program travels to it.
 
         Raises:
           RunError: the program cannot be pickled.
@@ -69,9 +79,7 @@ class Worker:
             ) from error
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = warm.fork(
-                "workbench.experiments.worker.child:main", pass_fds=[theirs.fileno()]
-            )
+            self._process = warm.fork(child, pass_fds=[theirs.fileno()])
         self._connection = Connection(ours.detach())
         self.send(Start(program=written, cells=_notebook_cells()))
 
@@ -218,9 +226,10 @@ class Worker:
 
 @contextlib.contextmanager
 def started_workers(
-    programs: Sequence[tuple[str, AnyProgram]],
+    programs: Sequence[tuple[str, Named]],
     environments: Sequence[Mapping[str, str]] | None = None,
     tolerance: Tolerance | None = None,
+    child: str = _CHILD,
 ) -> Iterator[list[Worker]]:
     """Workers for (label, program) pairs, all started at once; none is left after the block.
 
@@ -229,6 +238,7 @@ def started_workers(
       environments: variables that each of them has beside those of this process; those that are
         not empty are forked from processes of their own, one for each environment.
       tolerance: which of them may fail; None is none.
+      child: the function that a child process runs, as "module:function".
 
     Raises:
       KeyboardInterrupt: after Ctrl-C, or once another thread cancelled what this one runs; with
@@ -246,7 +256,7 @@ def started_workers(
         try:
             for (label, program), variables in zip(programs, wished, strict=True):
                 require_not_cancelled()
-                workers.append(Worker(label, program, warm[variables], tolerance))
+                workers.append(Worker(label, program, warm[variables], tolerance, child))
             for worker in workers:
                 worker.receive()
             if tolerance is not None:

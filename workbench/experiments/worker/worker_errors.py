@@ -6,7 +6,8 @@ import signal
 
 from workbench import errors
 from workbench.errors import RunError, WorkbenchError
-from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.function_program import FunctionProgram
+from workbench.experiments.program.program import Program
 from workbench.experiments.worker.wire.failure import Failure
 
 
@@ -38,8 +39,9 @@ def error_of(failure: Failure) -> WorkbenchError:
     return error
 
 
-def advice_for(program: AnyProgram) -> str:
+def advice_for(program: object) -> str:
     """What to change in a program that cannot be pickled."""
     if isinstance(program, FunctionProgram):
         return "make models, tf.functions, datasets and files inside its make function"
-    return "open files, sessions and graphs inside its build function instead of outside"
+    where = "build function" if isinstance(program, Program) else "function of requests"
+    return f"open files, sessions and graphs inside its {where} instead of outside"

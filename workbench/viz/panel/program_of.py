@@ -13,6 +13,8 @@ from workbench.experiments.program.function_program import (
 )
 from workbench.experiments.program.own.graph_program import graph_program, is_graph
 from workbench.experiments.program.program import Program
+from workbench.experiments.serving.results import ServingComparison
+from workbench.experiments.serving.served_model import ServedModel
 
 
 def program_of(given: Any) -> AnyProgram:
@@ -28,6 +30,7 @@ def program_of(given: Any) -> AnyProgram:
     """
     if isinstance(given, AnyProgram):
         return given
+    _refuse_served(given)
     if is_graph(given):
         return graph_program(given)
     if not inspect.isfunction(given):
@@ -49,6 +52,21 @@ def program_of(given: Any) -> AnyProgram:
     if needed:
         return Program(name=given.__name__, build=given)
     return FunctionProgram(name=given.__name__, make=given)
+
+
+def _refuse_served(given: Any) -> None:
+    if isinstance(given, ServedModel):
+        raise OptionError(
+            f"the panel measures steps of training, and {given.name!r} is a served model; call "
+            'wb.serve_bench(program, ["auto_fused+inline_executor"]), whose result shows its '
+            "latencies, requests and findings in the cell"
+        )
+    if isinstance(given, ServingComparison):
+        raise OptionError(
+            f"the panel measures steps of training, and this is a measurement of the served model "
+            f"{given.program!r}; the value shows itself as the last line of a cell, and "
+            "wb.write_report writes its page"
+        )
 
 
 def _refuse_model(given: Any) -> None:

@@ -29,6 +29,7 @@ VIEWS = (
     "memory",
     "predictions",
     "search",
+    "serving",
 )
 # The modules that an outlet's script begins from: their imports lead to the others.
 ENTRIES = {
@@ -205,6 +206,15 @@ def _above(sheet: str, by: int = 1) -> str:
 def page_style() -> str:
     """Style of timelines, boundaries and reports together."""
     return boundary_style() + _sheets("shared/views.css", "report/report.css")
+
+
+def view_page_style(*views: str) -> str:
+    """Style of a page that holds some views alone.
+
+    Args:
+      *views: of VIEWS.
+    """
+    return page_style() + _view_sheets(views)
 
 
 def panel_style() -> str:

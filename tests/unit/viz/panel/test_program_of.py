@@ -6,10 +6,12 @@ import types
 
 import pytest
 
+from tests.builders.served_models import served
 from tests.builders.sessions import PROGRAM, build
 from workbench.errors import OptionError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Program
+from workbench.experiments.serving.served_model import ServedModel
 from workbench.viz.panel.program_of import program_of
 
 
@@ -41,6 +43,11 @@ def two(a, b):
             "the model 'm' cannot travel to a child process",
         ),
         (3, "expected a wb.Program"),
+        (
+            ServedModel(path="/models/ranker/1", name="ranker"),
+            "'ranker' is a served model; call wb.serve_bench\\(program, \\[",
+        ),
+        (served(), "this is a measurement of the served model 'ranker'; the value shows itself"),
     ],
 )
 def test_what_is_no_program_is_told_what_one_is(given, words):

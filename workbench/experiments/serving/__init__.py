@@ -1,0 +1,1 @@
+"""Measures how fast a saved model answers requests: clients, loads, latencies, rates."""

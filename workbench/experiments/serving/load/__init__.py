@@ -1,0 +1,1 @@
+"""The load generator: clients that send requests one after the other, or at drawn moments."""

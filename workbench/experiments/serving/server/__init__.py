@@ -1,0 +1,1 @@
+"""The child process of a served model: loads its sessions and runs loads."""

@@ -1,0 +1,125 @@
+"""Requests that are made from a signature, where nobody gives any.
+
+Ids of an integer input are drawn below the number of rows of the smallest table that they may be
+looked up in, as the graph has it. Nothing is known of how often each occurs in truth, so all are
+as likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import DataError
+from workbench.experiments.serving.server.signature import Input, Signature
+
+_IDS = 1000
+_SEED = 20
+# Ops that look rows up, with the number of the input that is the table.
+_LOOKUPS = {
+    "Gather": 0,
+    "GatherV2": 0,
+    "ResourceGather": 0,
+    "SparseSegmentSum": 0,
+    "SparseSegmentMean": 0,
+    "SparseSegmentSqrtN": 0,
+}
+_PARSERS = ("ParseExample", "ParseExampleV2", "ParseSingleExample", "DecodeJSONExample")
+_PASSED_ON = ("Identity", "ReadVariableOp", "Enter", "Switch", "ConcatV2")
+
+
+def made_request(
+    signature: Signature, limits: dict[str, int], rows: int, number: int
+) -> dict[str, Any]:
+    """A request of so many rows.
+
+    Args:
+      signature: what is called.
+      limits: of the ids of each input, see `id_limits`.
+      rows: how many.
+      number: of the request; the same number gives the same request.
+    """
+    draw = np.random.default_rng((_SEED, rows, number))
+    return {each.name: _value(each, limits[each.name], rows, draw) for each in signature.inputs}
+
+
+def id_limits(meta_graph: Any, signature: Signature) -> dict[str, int]:
+    """For each input, the number that its integers stay below.
+
+    Raises:
+      DataError: an input takes serialized examples, which nothing here can make.
+    """
+    nodes = {node.name: node for node in meta_graph.graph_def.node}
+    readers: dict[str, list[Any]] = {}
+    for node in nodes.values():
+        for text in node.input:
+            readers.setdefault(_node(text), []).append(node)
+    limits = {}
+    for each in signature.inputs:
+        # A sparse input has its ids among its values.
+        start = _node(each.tensors[1] if each.is_sparse else each.tensors[0])
+        after = list(_after(start, readers))
+        parser = next((node for node in after if node.op in _PARSERS), None)
+        if parser is not None and each.dtype.name == "string":
+            raise DataError(
+                f"the input {each.words}, takes serialized tf.train.Example records, as "
+                f"{parser.name!r} parses them, and those cannot be made from a signature; give "
+                "requests: a TFRecord file of such records, or a function"
+            )
+        tables = [size for node in after for size in _table_rows(node, nodes)]
+        limits[each.name] = min(tables, default=_IDS)
+    return limits
+
+
+def _after(start: str, readers: dict[str, list[Any]]) -> Iterator[Any]:
+    """The nodes that depend on a node, nearest first."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        for node in readers.get(waiting.pop(0), ()):
+            if node.name not in seen:
+                seen.add(node.name)
+                waiting.append(node.name)
+                yield node
+
+
+def _table_rows(node: Any, nodes: dict[str, Any]) -> Iterator[int]:
+    """Rows of the table that a lookup reads, where that is a variable with a known shape."""
+    if node.op not in _LOOKUPS:
+        return
+    source = nodes.get(_node(node.input[_LOOKUPS[node.op]]))
+    while source is not None and source.op in _PASSED_ON and source.input:
+        source = nodes.get(_node(source.input[0]))
+    if source is not None and "shape" in source.attr:
+        dims = source.attr["shape"].shape.dim
+        # A vector is something else than a table.
+        if len(dims) > 1 and dims[0].size > 0:
+            yield int(dims[0].size)
+
+
+def _value(each: Input, limit: int, rows: int, draw: np.random.Generator) -> Any:
+    if each.is_sparse:
+        shape: tuple[int, ...] = (rows, 1)
+    elif each.shape is None:
+        shape = (rows,)
+    else:
+        unknown = [rows, *[1] * len(each.shape)]
+        sizes = iter(unknown)
+        shape = tuple(next(sizes) if size is None else size for size in each.shape)
+    name = each.dtype.base_dtype.name
+    if name == "string":
+        words = draw.integers(0, _IDS, shape)
+        return np.array([f"word {word}" for word in words.ravel()], object).reshape(shape)
+    if name == "bool":
+        return draw.integers(0, 2, shape).astype(bool)
+    if each.dtype.is_integer:
+        most = min(limit, int(each.dtype.max))
+        return draw.integers(0, max(1, most), shape).astype(each.dtype.as_numpy_dtype)
+    if each.dtype.is_floating:
+        return draw.random(shape).astype(each.dtype.as_numpy_dtype)
+    raise DataError(f"nothing is made for the input {each.words}; give requests")
+
+
+def _node(text: str) -> str:
+    return text.removeprefix("^").partition(":")[0]
