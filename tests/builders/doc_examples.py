@@ -264,6 +264,15 @@ def traced(*arguments, **named):
 
 wb.embedding_lens, wb.trace = embedding_lens, traced
 """
+_LIMIT = """
+import dataclasses
+import workbench as wb
+from tests.builders.comparisons import comparison
+from tests.builders.limits import product_trace
+trace, comparison = product_trace(), comparison()
+fused = dataclasses.replace(comparison.variants[0], label="auto fused", trace=trace)
+comparison = dataclasses.replace(comparison, variants=(*comparison.variants, fused))
+"""
 _MEMORY = """
 import workbench as wb
 from tests.builders.memories import chain_trace
@@ -357,6 +366,7 @@ CONTEXTS = {
     "trace": _TRACE,
     "two traces": _TWO_TRACES,
     "lens": _LENS,
+    "limit": _LIMIT,
     "memory": _MEMORY,
     "charts": _CHARTS,
     "served": _SERVED,

@@ -43,6 +43,9 @@ class SessionRecorder:
 
     Between `start` and `stop` every stage of the session is traced; its
     caller adds the main steps. Safe for several threads that run steps.
+
+    Attributes:
+      started: whether it was started.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class SessionRecorder:
 
         `step_stats`, `sample_cpu` and `ask_rules` are as of `CaptureHook.start`.
         """
+        self.started = False
         self._session = session
         self._why = _BECAUSE_OF_OPTION if step_stats else _why_step_stats(session)
         self._step_stats = bool(self._why)
@@ -83,6 +87,7 @@ class SessionRecorder:
 
     def start(self) -> None:
         """Switches the tracer, that of the stages and the buffers' event logs on."""
+        self.started = True
         # First: of a run that is recorded, every op must be.
         self._recording = None if self._step_stats else Recording()
         self._stages = list(live_runs(self._session))

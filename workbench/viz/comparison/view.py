@@ -14,6 +14,7 @@ from workbench.core.analysis.mean_interval import mean_interval
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
+from workbench.experiments.comparison.limit import known_limit
 from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.equivalence import Equivalence, asked_otherwise
@@ -30,6 +31,7 @@ from workbench.viz.comparison.chart import (
 from workbench.viz.comparison.environment import environment_pairs, prefetch_note, setting_pairs
 from workbench.viz.comparison.receipt import Receipt, receipt
 from workbench.viz.comparison.tables import blocks_table, family_table, measures_table
+from workbench.viz.limit.sentence import limit_sentence
 from workbench.viz.style import format
 from workbench.viz.style.table import Table
 
@@ -134,6 +136,7 @@ def compare_view(comparison: Comparison) -> CompareView:
     traces = tuple((shown_label(v.label), v.trace) for v in comparison.variants if v.trace)
     metrics = [(label, step_metrics(trace)) for label, trace in traces]
     notes = [note for variant in comparison.variants for note in variant.notes]
+    notes += _limits(comparison)
     rows = tuple(_row(comparison, variant, axis) for variant in comparison.variants)
     return CompareView(
         program=comparison.program,
@@ -279,3 +282,10 @@ def interval_caption(variant: MeasuredVariant, steps: Sequence[int]) -> str:
     length = f" of {low} steps" if low == high else f" of {low} to {high} steps"
     blocks = f"{len(variant.block_steps_per_s)} paired blocks"
     return f"95{format.NBSP}% interval of {blocks}{length if steps else ''}"
+
+
+def _limits(comparison: Comparison) -> list[str]:
+    """Of each variant whose limit is known here, the sentence that says it."""
+    traced = ((shown_label(v.label), v.trace) for v in comparison.variants if v.trace)
+    limits = ((label, known_limit(trace, comparison)) for label, trace in traced)
+    return [f"{label}: {''.join(limit_sentence(limit))}" for label, limit in limits if limit]

@@ -8,6 +8,7 @@ from workbench.core.analysis.findings.finding import Finding, Findings
 from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.findings.fill import FillLine, fill_line
+from workbench.viz.limit.sentence import limit_sentence
 from workbench.viz.style import format
 from workbench.viz.style.plain_text import plain
 
@@ -55,6 +56,7 @@ class FindingsView:
       gone: title and cost in the first variant of what is not found here.
       fills: of the stages' buffers.
       nothing: said where there is no finding; else "".
+      limit: the steps against what the machine can do, a sentence; "" where that is not known.
     """
 
     label: str
@@ -65,6 +67,7 @@ class FindingsView:
     gone: tuple[tuple[str, str], ...]
     fills: tuple[FillLine, ...]
     nothing: str
+    limit: str = ""
 
 
 def findings_view(findings: Findings, label: str = "", gone: tuple[Row, ...] = ()) -> FindingsView:
@@ -79,6 +82,7 @@ def findings_view(findings: Findings, label: str = "", gone: tuple[Row, ...] = (
         gone=tuple((row.title, row.cost) for row in gone),
         fills=_fills(findings),
         nothing="" if len(findings) else _NOTHING,
+        limit="".join(limit_sentence(findings.limit)) if findings.limit else "",
     )
 
 

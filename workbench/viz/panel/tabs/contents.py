@@ -17,6 +17,7 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.findings import findings
+from workbench.experiments.comparison.limit import limit
 from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
@@ -31,7 +32,7 @@ from workbench.viz.timeline.view import TimelineView, timeline_view
 THROUGHPUT, TIMELINE, BOUNDARY, PATH, FINDINGS = (
     *("throughput", "timeline", "boundary", "path", "findings"),
 )
-TWO_RUNS, LENS, MEMORY, WHAT_IF = "two_runs", "lens", "memory", "what_if"
+TWO_RUNS, LENS, MEMORY, LIMIT, WHAT_IF = "two_runs", "lens", "memory", "limit", "what_if"
 TABS = {
     THROUGHPUT: "Throughput",
     TIMELINE: "Timeline",
@@ -41,6 +42,7 @@ TABS = {
     TWO_RUNS: "Two runs",
     LENS: "Embedding lens",
     MEMORY: "Memory",
+    LIMIT: "Limit",
     WHAT_IF: "What if",
 }
 # What changes with every run, and what stands against the baseline of the table.
@@ -191,6 +193,10 @@ def _memory(shown: _Shown) -> Content:
     return shown.traced(lambda trace: Content(html=fragment_of(memory(trace))))
 
 
+def _limit(shown: _Shown) -> Content:
+    return shown.traced(lambda trace: Content(html=fragment_of(limit(trace, progress=False))))
+
+
 def _what_if(shown: _Shown) -> Content:
     named = (("Toggles", shown.session.predictions), ("Ceilings", shown.session.ceilings))
     parts = [f"<h3>{title}</h3>{fragment_of(found)}" for title, found in named if found]
@@ -206,5 +212,6 @@ _MAKERS: dict[str, Callable[[_Shown], Content]] = {
     TWO_RUNS: _two_runs,
     LENS: _lens,
     MEMORY: _memory,
+    LIMIT: _limit,
     WHAT_IF: _what_if,
 }
