@@ -6,6 +6,7 @@ Every number an outlet shows becomes a string here; charts come as fractions of 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,14 +22,18 @@ from workbench.experiments.measurement.equivalence import Equivalence, asked_oth
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
-    half_width,
     labeled_ticks,
     predicted_rate,
     series_of,
     shown_label,
     tick_values,
 )
-from workbench.viz.comparison.environment import environment_pairs, prefetch_note, setting_pairs
+from workbench.viz.comparison.environment import (
+    environment_pairs,
+    machine_note,
+    prefetch_note,
+    setting_pairs,
+)
 from workbench.viz.comparison.receipt import Receipt, receipt
 from workbench.viz.comparison.tables import blocks_table, family_table, measures_table
 from workbench.viz.limit.sentence import limit_sentence
@@ -161,7 +166,15 @@ def compare_view(comparison: Comparison) -> CompareView:
         ),
         metrics=measures_table(metrics) if metrics else None,
         families=family_table(metrics),
-        notes=tuple(dict.fromkeys([*notes, *prefetch_note(comparison.environment)])),
+        notes=tuple(
+            dict.fromkeys(
+                [
+                    *notes,
+                    *machine_note(comparison.settings),
+                    *prefetch_note(comparison.environment),
+                ]
+            )
+        ),
         settings=setting_pairs(comparison.settings),
         environment=environment_pairs(comparison.environment),
         command=comparison.command,
@@ -213,7 +226,7 @@ def row_of(
       predicted_rate, predicted: steps/s that were predicted, and the words; None and "" where
         nothing was.
     """
-    known = half_width(variant.low, variant.high) is not None
+    known = math.isfinite(variant.high)
     rate, half = rate_words(variant)
     return Row(
         label=label,
@@ -237,10 +250,11 @@ def row_of(
 
 
 def rate_words(variant: MeasuredVariant) -> tuple[str, str]:
-    """Steps/s of a variant, and half its interval: "103.8" and "± 1.0"; "" where none is known."""
-    half = half_width(variant.low, variant.high)
-    rate, plus, rest = format.rate(variant.steps_per_s, half, unit="").rstrip().partition(" ±")
-    return rate, f"±{rest}" if plus else ""
+    """Steps/s of a variant and its interval: "103.8" and "± 1.0"; "" where none is known."""
+    return (
+        format.rate(variant.steps_per_s, unit="").rstrip(),
+        format.rate_interval(variant.steps_per_s, variant.low, variant.high),
+    )
 
 
 def training_words(checks: Sequence[Equivalence]) -> str:
@@ -260,9 +274,10 @@ def _peak(variant: MeasuredVariant) -> str:
         return ""
     mean, interval = float(peaks.mean()), mean_interval(peaks)
     words = format.size(mean)
-    half = (interval[1] - interval[0]) / 2 if interval else 0.0
-    # What three digits cannot show is left out.
-    return f"{words} ± {format.size(half)}" if half >= _SHOWN_SHARE * mean else words
+    if interval is None or interval[1] - interval[0] < 2 * _SHOWN_SHARE * mean:
+        # What three digits cannot show is left out.
+        return words
+    return f"{words} {format.interval(mean, *interval, format.size)}"
 
 
 def _caption(comparison: Comparison) -> str:

@@ -33,6 +33,14 @@ class Panel(Protocol):
 
     def find_best(self) -> Any: ...
 
+    def describe_run(self, number: int, **words: str) -> Any: ...
+
+    def delete_run(self, number: int) -> Any: ...
+
+    def undo(self) -> Any: ...
+
+    def redo(self) -> Any: ...
+
     def cancel(self) -> None: ...
 
     def report(self) -> Any: ...
@@ -77,7 +85,7 @@ def _moved(panel: Panel, answers: Answers, message: dict[str, Any]) -> None:
 def _capture(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
     """Runs the setting of a run again, with a trace."""
     session = panel.session
-    panel.optimizations = session.runs[int(message["run"]) - 1].optimizations
+    panel.optimizations = session.run_numbered(int(message["run"])).optimizations
     session.trace_steps = session.trace_steps or CAPTURED_STEPS
     panel.run()
 
@@ -121,6 +129,10 @@ _ACTS: dict[str, Callable[[Panel, Answers, dict[str, Any]], Any]] = {
     "moved": _moved,
     "toggle": _toggle,
     "capture": _capture,
+    "describe_run": lambda panel, _, said: panel.describe_run(int(said["run"]), **said["words"]),
+    "delete_run": lambda panel, _, said: panel.delete_run(int(said["run"])),
+    "undo": lambda panel, *_: panel.undo(),
+    "redo": lambda panel, *_: panel.redo(),
     "find_best": lambda panel, *_: panel.find_best(),
     "report": _report,
 }

@@ -13,7 +13,7 @@ from workbench.experiments.session.session import Session
 from workbench.viz.panel.settings.group import SECTIONS, Group
 from workbench.viz.panel.settings.setting import PanelSetting
 from workbench.viz.panel.tabs.contents import OF_ALL_RUNS, TABS, THROUGHPUT, against_base
-from workbench.viz.panel.tabs.runs import run_name
+from workbench.viz.panel.tabs.ratio_rows import run_name
 
 VERSION = 1
 TABS_OF_PANEL = tuple(TABS.items())
@@ -68,9 +68,14 @@ def state_of(
 
 
 def run_list(session: Session) -> list[dict[str, Any]]:
-    """Number and name of every run, and its tabs that stand against the baseline."""
+    """Every run: number, name, the words of the user, tabs that stand against the baseline."""
     return [
-        {"number": run.number, "name": run_name(run), "against_base": list(against_base(run))}
+        {
+            "number": run.number,
+            "name": run_name(run),
+            "own": {"name": run.name, "note": run.note, "group": run.group},
+            "against_base": list(against_base(run)),
+        }
         for run in session.runs
     ]
 

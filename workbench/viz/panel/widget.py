@@ -43,6 +43,7 @@ class PanelWidget(anywidget.AnyWidget):
       tab: what is shown of it.
       selected, selected_table: name of the graph node, and of the embedding table, that is marked
         in every view; "" for none.
+      stop_when_clear: whether the blocks of a run end once its ratio is clear.
     """
 
     stage = traitlets.Enum(CHOICES["stage"], "off").tag(sync=True)
@@ -62,6 +63,7 @@ class PanelWidget(anywidget.AnyWidget):
     tab = traitlets.Enum(_TABS, THROUGHPUT).tag(sync=True)
     selected = traitlets.Unicode("").tag(sync=True)
     selected_table = traitlets.Unicode("").tag(sync=True)
+    stop_when_clear = traitlets.Bool(False).tag(sync=True)
     # What the browser draws, made here.
     view = traitlets.Dict().tag(sync=True)
     said = traitlets.Dict().tag(sync=True)
@@ -69,6 +71,10 @@ class PanelWidget(anywidget.AnyWidget):
     job = traitlets.Dict().tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
     saved = traitlets.Unicode("").tag(sync=True)
+    # How often names, notes, groups or deletions of runs have changed.
+    edited = traitlets.Int(0).tag(sync=True)
+    can_undo = traitlets.Bool(False).tag(sync=True)
+    can_redo = traitlets.Bool(False).tag(sync=True)
     still = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
@@ -88,6 +94,7 @@ class PanelWidget(anywidget.AnyWidget):
             **{**setting.state(), "cut": cut},
             view=view,
             job=dataclasses.asdict(NOTHING),
+            stop_when_clear=session.stop_when_clear,
             still=still.new_name(),
         )
 

@@ -18,6 +18,7 @@ from workbench.core.what_if.predictions import Predictions
 from workbench.errors import OptionError
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.background import Job
+from workbench.experiments.session.history import History
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.files.atomic_file import replacing
@@ -31,6 +32,7 @@ from workbench.viz.panel.settings.group import Group
 from workbench.viz.panel.settings.groups import groups_of, unfit_options
 from workbench.viz.panel.settings.known_settings import last_cut, said_of, stored_settings
 from workbench.viz.panel.settings.names import name_of
+from workbench.viz.panel.settings.panel_state import PanelState
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.still import DisplayedStill, panel_still
 from workbench.viz.panel.tabs.contents import Contents
@@ -100,6 +102,9 @@ class Workbench(PanelWidget):
         self._answers = Answers(self.session, self._contents)
         self._still = DisplayedStill(self._still_bundle)
         self._saying = threading.RLock()
+        self._history: History[PanelState] = History()
+        self._last = self._state()
+        self.observe(self._note_stop, "stop_when_clear")
         self.on_msg(self._on_message)
         self.observe(self._changed, list(TOGGLES))
         self.observe(lambda _: self._still.draw_soon(), ["shown", "base"])
@@ -174,6 +179,78 @@ class Workbench(PanelWidget):
         if self._job is not None:
             self._job.cancel()
 
+    def describe_run(self, number: int, **words: str) -> Run:
+        """Gives a run a name, a note or a group; see `Session.describe_run`.
+
+        Args:
+          number: of the run.
+          **words: `name`, `note` and `group`.
+
+        Raises:
+          OptionError: no such run, another word, or a text that is too long.
+        """
+        run = self.session.describe_run(number, **words)
+        self._runs_changed()
+        return run
+
+    def delete_run(self, number: int) -> None:
+        """Leaves a run out; `undo` brings it back.
+
+        Raises:
+          OptionError: there is no such run.
+        """
+        self.session.delete_run(number)
+        self._runs_changed()
+
+    def undo(self) -> None:
+        """Takes back the last change of toggles, of the boundary, or of a run's words; of none."""
+        self._went(self._history.undo(self._state()))
+
+    def redo(self) -> None:
+        """Does again what `undo` took back last."""
+        self._went(self._history.redo(self._state()))
+
+    def _state(self) -> PanelState:
+        toggles = {name: getattr(self, name) for name in TOGGLES}
+        return PanelState(toggles=toggles, edits=self.session.run_edits)
+
+    def _note_change(self) -> None:
+        """What was until now can be gone back to."""
+        now = self._state()
+        if now != self._last:
+            self._history.changed(self._last)
+            self._last = now
+            self._say_undo()
+
+    def _say_undo(self) -> None:
+        self.can_undo, self.can_redo = self._history.can_undo, self._history.can_redo
+
+    def _went(self, state: PanelState) -> None:
+        """Puts toggles and runs where they were."""
+        self._last = state
+        with self.hold_trait_notifications():
+            # A stage that was moved needs its cut.
+            for name in sorted(state.toggles, key=lambda name: name != "cut"):
+                setattr(self, name, state.toggles[name])
+        if state.edits != self.session.run_edits:
+            self.session.edit_runs(state.edits)
+            self._runs_changed()
+        self._say_undo()
+
+    def _runs_changed(self) -> None:
+        """Draws anew what has the words of runs in it."""
+        self._note_change()
+        self._contents.forget()
+        numbers = [run.number for run in self.session.runs]
+        if self.base not in numbers:
+            self.base = 0
+        if self.shown not in numbers:
+            self.shown = 0
+        self._list_runs()
+        self.edited += 1
+        self._say()
+        self._still.draw_soon()
+
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Saves all runs; `wb.Workbench(wb.load_session(directory))` shows them again."""
         path = self.session.save(directory)
@@ -210,6 +287,10 @@ class Workbench(PanelWidget):
         return self._job
 
     def _progress(self, words: str) -> None:
+        if len(self.run_list) != len(self.session.runs):
+            # What is measured shows before the rest of the run is over.
+            self._list_runs()
+            self.shown = self.session.runs[-1].number
         self.job = dataclasses.asdict(running(words))
 
     def _ended(self, job: Job[Any]) -> None:
@@ -243,7 +324,11 @@ class Workbench(PanelWidget):
             self.shown = runs[-1].number
         self.run_list = run_list(self.session)
 
+    def _note_stop(self, change: Any) -> None:
+        self.session.stop_when_clear = bool(change["new"])
+
     def _changed(self, change: Any) -> None:
+        self._note_change()
         if change["name"] == "cut":
             self._regroup()
         self._say()
@@ -263,7 +348,7 @@ class Workbench(PanelWidget):
 
     def _still_bundle(self) -> dict[str, str]:
         numbers = (self.shown, self.base)
-        run, base = (self.session.runs[each - 1] if each else None for each in numbers)
+        run, base = (self.session.run_numbered(each) if each else None for each in numbers)
         names = ("shown", "base", "tab", "selected", "selected_table", "saved", "cut")
         shown = {name: getattr(self, name) for name in names}
         picture, words = panel_still(

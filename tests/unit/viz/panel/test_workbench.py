@@ -380,3 +380,109 @@ class TestChoices:
         clicked(own, None, {"kind": "toggle", "toggle": "grappler=off"})
         assert own.chosen == {"dim": "32", "grappler": "off"}
         assert ({"kind": "flash", "group": "chosen.grappler"}, None) in sent
+
+
+class TestEdits:
+    """Names, notes, groups and deletions of runs, and what takes changes back."""
+
+    def test_a_page_describes_and_deletes_runs(self, panel):
+        panel._on_message(panel, {"kind": "describe_run", "run": 2, "words": {"name": "mine"}}, [])
+        assert panel.run_list[1]["name"] == "mine"
+        assert panel.run_list[1]["own"] == {"name": "mine", "note": "", "group": ""}
+        edited = panel.edited
+        panel._on_message(panel, {"kind": "delete_run", "run": 3}, [])
+        assert [each["number"] for each in panel.run_list] == [1, 2]
+        assert (panel.shown, panel.base, panel.edited) == (2, 1, edited + 1)
+        panel._on_message(panel, {"kind": "describe_run", "run": 9, "words": {}}, [])
+        assert "There is no run 9" in panel.job["error"]
+
+    def test_toggles_boundary_and_runs_are_taken_back_in_their_order(self, panel):
+        assert not panel.can_undo
+        panel.stage = "smart"
+        panel.describe_run(2, note="odd")
+        panel.fusion = "v2"
+        panel.undo()
+        assert (panel.fusion, panel.stage, panel.runs[1].note) == ("off", "smart", "odd")
+        panel.undo()
+        assert (panel.stage, panel.runs[1].note) == ("smart", "")
+        panel.undo()
+        assert panel.stage == "off" and not panel.can_undo and panel.can_redo
+        panel.redo()
+        panel.redo()
+        panel.redo()
+        assert (panel.fusion, panel.stage, panel.runs[1].note) == ("v2", "smart", "odd")
+        panel.undo()
+        panel.executor = "inline"
+        assert not panel.can_redo
+
+    def test_several_toggles_that_one_click_sets_are_one_change(self, panel):
+        panel.optimizations = Optimizations(fused_embeddings="v2", inter_op_threads=2)
+        panel.undo()
+        assert (panel.fusion, panel.inter_op_threads) == ("off", 0)
+        assert not panel.can_undo
+
+    def test_a_moved_boundary_is_moved_back(self, panel):
+        panel._on_message(
+            panel, {"kind": "content", "id": 1, "run": 1, "base": 1, "tab": "boundary"}, []
+        )
+        panel._on_message(panel, {"kind": "moved", "run": 1, "leaves": [0, 1]}, [])
+        panel.stage = "moved"
+        panel.undo()
+        assert (panel.stage, panel.cut) == ("off", "-hash")
+        panel.undo()
+        assert panel.cut == ""
+        panel.redo()
+        panel.redo()
+        assert (panel.stage, panel.cut) == ("moved", "-hash")
+
+    def test_a_measurement_stays_when_a_change_is_taken_back(self, panel):
+        panel.delete_run(3)
+        panel.session.add(measured([Optimizations(), SMART]), [Optimizations(), SMART])
+        panel.undo()
+        assert [run.number for run in panel.runs] == [1, 2, 3, 4]
+
+    def test_the_table_has_names_notes_and_groups_as_text(self, panel):
+        panel.describe_run(2, name="<b>bold</b>", note="a & b", group="mine")
+        content = panel._contents.of(panel.runs[1], panel.runs[0], "throughput").html
+        assert "&lt;b&gt;bold&lt;/b&gt;" in content and "a &amp; b" in content
+        assert "<b>" not in content
+        assert content.index('scope="rowgroup"') > content.index("Inline executor")
+        assert "My stage, 1 thread" in content  # the setting stands below the name
+
+    def test_they_are_in_the_report_and_in_a_saved_session(self, panel, tmp_path):
+        panel.describe_run(2, name="candidate", note="on the quiet machine", group="stages")
+        page = panel.report(tmp_path / "report.html").read_text()
+        # the still picture of the page, which needs no script
+        assert "candidate" in page and "on the quiet machine" in page
+        panel.save(tmp_path / "runs")
+        again = Workbench(wb.load_session(tmp_path / "runs"))
+        assert again.run_list == panel.run_list
+
+
+def test_what_was_measured_shows_while_the_rest_of_the_run_goes_on(runs, sent, monkeypatch):
+    reached, go_on = threading.Event(), threading.Event()
+
+    def learns(*_):
+        reached.set()
+        go_on.wait(20)
+        return learned()
+
+    monkeypatch.setattr(setting_predictions, "learned_graphs", learns)
+    panel = Workbench(PROGRAM)
+    panel.stage = "own"
+    job = panel.run()
+    assert reached.wait(20)
+    panel._progress("Building the graphs")
+    assert (len(panel.run_list), panel.shown, panel.job["running"]) == (2, 2, True)
+    go_on.set()
+    assert job.wait(20)
+
+
+def test_stopping_when_clear_is_a_trait_of_the_panel(runs, monkeypatch):
+    calls = []
+    monkeypatch.setattr(engine, "compare", fake_compare(calls))
+    panel = Workbench(PROGRAM)
+    panel.run(wait=True)
+    panel.stop_when_clear = True
+    panel.run(wait=True)
+    assert [each["stop_when_clear"] for each in calls] == [False, True]

@@ -6,6 +6,7 @@ from workbench.experiments.comparison.running.failures import Pairs, of_running,
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.equivalence_runs import compare_batches, compare_losses
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.schedule import CHECK
 from workbench.experiments.measurement.scored_runs import with_auc
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import AnyProgram
@@ -38,7 +39,7 @@ def run_checks(
     alike = [(v, worker) for v, worker in pairs if v.optimizations.batch_size == batch]
     if not steps or len(alike) < 2:
         return []
-    progress.phase("Checking that training stays the same")
+    progress.phase("Checking that training stays the same", CHECK)
     checks: list[Equivalence] = []
     if opened.has_loss:
         seconds = budget.share_s(_CHECK_SHARE, _LEAST_S)

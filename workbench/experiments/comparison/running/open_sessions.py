@@ -14,6 +14,7 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import no_lookup
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.schedule import BUILD, PLAN, SAMPLE
 from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
 from workbench.experiments.program.function_program import (
     AnyProgram,
@@ -77,7 +78,7 @@ def open_sessions(
     samplers = {_unstaged(v.optimizations): worker for v, worker in reversed(smart)}
     # A function's plan needs none.
     sampled = bool(sample_steps and not isinstance(program, FunctionProgram))
-    progress.phase("Building the graphs")
+    progress.phase("Building the graphs", BUILD)
     for unstaged, worker in samplers.items() if sampled else ():
         worker.send(_sample_of(unstaged))
     opened = _opened(program, unplanned, recorded)
@@ -86,9 +87,11 @@ def open_sessions(
     if smart:
         samples: dict[Optimizations, Trace] = {}
         for unstaged, worker in samplers.items() if sampled else ():
-            progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
+            progress.phase(
+                f"Tracing {sample_steps} steps for the smart stage to be planned on", SAMPLE
+            )
             samples[unstaged] = _traced_sample(worker, sample_steps, sample_s)
-        progress.phase("Planning the smart stage")
+        progress.phase("Planning the smart stage", PLAN)
         planned_on = [(v, w, samples.get(_unstaged(v.optimizations))) for v, w in smart]
         opened |= _opened(program, planned_on, recorded)
     planned = [

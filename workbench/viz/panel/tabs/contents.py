@@ -10,7 +10,6 @@ from typing import Any
 
 from workbench.core.analysis.alignment import align
 from workbench.core.analysis.critical_path import critical_path
-from workbench.core.analysis.embedding_lens.lens import make_lens
 from workbench.core.analysis.memory.memory import memory
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.planning.stage_plan import StagePlan
@@ -24,7 +23,9 @@ from workbench.experiments.session.session import Session
 from workbench.viz.boundary.drawing.known_cuts import CutTeller
 from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
 from workbench.viz.outlets import fragment_of
-from workbench.viz.panel.tabs.runs import run_name, runs_view
+from workbench.viz.panel.tabs.ratio_rows import run_name
+from workbench.viz.panel.tabs.runs import runs_view
+from workbench.viz.panel.tabs.step_facts import StepFacts, step_facts
 from workbench.viz.panel.words import sentence
 from workbench.viz.style import assets
 from workbench.viz.timeline.view import TimelineView, timeline_view
@@ -48,6 +49,8 @@ TABS = {
 # What changes with every run, and what stands against the baseline of the table.
 OF_ALL_RUNS = (THROUGHPUT, WHAT_IF)
 AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
+# What has the names of runs in it.
+_NAMING = (THROUGHPUT, TIMELINE, TWO_RUNS)
 # What a click on the words about a missing trace captures.
 CAPTURED_STEPS = 30
 _NO_GRAPH = "What may run ahead is known once the program's graph was built; run it once."
@@ -84,6 +87,7 @@ class _Shown:
     session: Session
     run: Run
     base: Run
+    facts: StepFacts
 
     def traced(self, make: Callable[[Trace], Content]) -> Content:
         """What is made of its trace; without one, what to do."""
@@ -105,6 +109,7 @@ class Contents:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._known: dict[tuple[int, int, str, int], Content] = {}
+        self._facts: dict[int, StepFacts] = {}
         self._making = threading.RLock()
 
     def of(self, run: Run, base: Run, tab: str) -> Content:
@@ -121,9 +126,26 @@ class Contents:
                 self._known[key] = self._build(run, base, tab)
             return self._known[key]
 
+    def forget(self) -> None:
+        """What names, notes, groups and deleted runs are part of is drawn anew."""
+        with self._making:
+            self._known = {key: each for key, each in self._known.items() if key[2] not in _NAMING}
+
+    def facts(self, run: Run) -> StepFacts:
+        """What a step of a run takes, worked out once."""
+        with self._making:
+            if run.number not in self._facts:
+                self._facts[run.number] = step_facts(run)
+            return self._facts[run.number]
+
+    def lead(self, run: Run, tab: str) -> str:
+        """What a step of the run takes, to stand above a tab; "" of tabs of all runs."""
+        return "" if tab in OF_ALL_RUNS else self.facts(run).words
+
     def _build(self, run: Run, base: Run, tab: str) -> Content:
         try:
-            return _MAKERS[tab](_Shown(session=self._session, run=run, base=base))
+            facts = self.facts(run)
+            return _MAKERS[tab](_Shown(session=self._session, run=run, base=base, facts=facts))
         except WorkbenchError as error:
             return Content(html=said(sentence(str(error))))
 
@@ -146,7 +168,10 @@ def _throughput(shown: _Shown) -> Content:
 
 def _timeline(shown: _Shown) -> Content:
     title = run_name(shown.run)
-    return shown.traced(lambda trace: Content(timeline=timeline_view(trace, title=title)))
+    measured_ns = round(shown.facts.median_ns)
+    return shown.traced(
+        lambda trace: Content(timeline=timeline_view(trace, title=title, measured_ns=measured_ns))
+    )
 
 
 def _boundary(shown: _Shown) -> Content:
@@ -186,7 +211,8 @@ def _two_runs(shown: _Shown) -> Content:
 
 
 def _lens(shown: _Shown) -> Content:
-    return shown.traced(lambda trace: Content(html=fragment_of(make_lens(trace))))
+    lens = shown.session.embedding_lens
+    return shown.traced(lambda trace: Content(html=fragment_of(lens(trace))))
 
 
 def _memory(shown: _Shown) -> Content:
@@ -198,8 +224,12 @@ def _limit(shown: _Shown) -> Content:
 
 
 def _what_if(shown: _Shown) -> Content:
-    named = (("Toggles", shown.session.predictions), ("Ceilings", shown.session.ceilings))
-    parts = [f"<h3>{title}</h3>{fragment_of(found)}" for title, found in named if found]
+    toggles, ceilings = shown.session.predictions, shown.session.ceilings
+    named = [("Toggles", toggles), ("Ceilings", ceilings)]
+    if toggles and ceilings and not (toggles.predicted or ceilings.predicted):
+        # One reason holds for both, and is said once.
+        named = [("Toggles", toggles)]
+    parts = [f"<h3>{title}</h3>{fragment_of(each)}" for title, each in named if each]
     return Content(html="".join(parts) or said(_NO_PREDICTION))
 
 

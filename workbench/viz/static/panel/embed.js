@@ -23,6 +23,7 @@ function newHost(view, state, live) {
     live,
     state,
     known,
+    sorting: { key: "", order: "none" },
     get: (name) => state[name],
     said: () => known.get(settingKey(state)) || null,
     job: () => state.job || IDLE,
@@ -37,7 +38,7 @@ function newHost(view, state, live) {
       const run = state.run_list.find(({ number }) => number === state.shown);
       const base = run && run.against_base.includes(tab) ? state.base : 0;
       const runs = host.view.of_all_runs.includes(tab) ? state.run_list.length : 0;
-      return [tab, state.shown, base, runs].join("/");
+      return [tab, state.shown, base, runs, state.edited || 0].join("/");
     },
     set(name, value) {
       if (state[name] === value) return;
@@ -57,6 +58,7 @@ function newHost(view, state, live) {
 
 const SYNCED = [
   ...SETTING_FIELDS, "view", "run_list", "shown", "base", "tab", "selected", "selected_table", "job", "saved", "status",
+  "edited", "can_undo", "can_redo", "stop_when_clear",
 ];
 
 export function hostOfModel(model, signal) {

@@ -2,6 +2,7 @@
 import { element, suppressShortcuts } from "../shared/dom.js";
 import { prefersDark, watchTheme } from "../shared/theme.js";
 import { panesElement, tabsElement } from "./panes.js";
+import { runEditor } from "./runs_table.js";
 import { runWords, togglesColumn } from "./toggles.js";
 
 const PANEL_VERSION = 1;
@@ -118,6 +119,13 @@ export function mountPanel(root, host, { signal, stacked = false }) {
   // hosts other than JupyterLab ask no attribute before they take a key for a shortcut of theirs
   root.addEventListener("keydown", (event) => {
     if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+    // what is typed has an undo of its own
+    const typing = event.target.closest("input[maxlength], textarea");
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !typing) {
+      host.act(event.shiftKey ? "redo" : "undo");
+      event.preventDefault();
+      event.stopPropagation();
+    }
   }, { signal });
   const paint = () => {
     root.dataset.wbTheme = prefersDark() ? "dark" : "light";
@@ -139,6 +147,8 @@ export function mountPanel(root, host, { signal, stacked = false }) {
   const status = element("span", { role: "status" });
   const saved = element("span", {});
   const empty = element("p", { class: "wb-sentence wbp-empty" });
+  const editor = runEditor(host, signal);
+  panes.element("throughput").append(editor.root);
   const body = element("div", { class: "wbp-body" }, context.root, panes.root);
   const right = element("div", { class: "wbp-right" }, failed.root, empty, body);
   if (!stacked) right.prepend(tabs.bar);
@@ -166,14 +176,14 @@ export function mountPanel(root, host, { signal, stacked = false }) {
     return stacked ? panes.showAll() : panes.show(now);
   }
   function refresh() {
-    for (const part of [header, column, brief, failed]) part.update();
+    for (const part of [header, column, brief, failed, editor]) part.update();
     status.textContent = host.status();
     saved.textContent = host.get("saved") || "";
   }
   function update(what) {
     if (what.includes("view")) column.rebuild();
     refresh();
-    if (what.some((one) => ["run_list", "shown", "base", "tab"].includes(one))) {
+    if (what.some((one) => ["run_list", "shown", "base", "tab", "edited"].includes(one))) {
       context.update();
       showTab();
     }

@@ -6,6 +6,7 @@ import { unpacked } from "../shared/packed_json.js";
 import { inflate } from "../shared/unpack.js";
 import { mount } from "../timeline/control/mount.js";
 import { figuresElement } from "./figures.js";
+import { makeSortable } from "./runs_table.js";
 
 const WAIT_BEFORE_WORDS = 300; // ms until "loading" is said
 const UNMARKED = ["", ""]; // op and table
@@ -51,7 +52,8 @@ function paneElement(host, key, title, holder, stacked) {
 // Fills a pane with a content; returns what can be selected in it, and ends with the signal.
 async function fillPane(holder, key, content, links, host, signal) {
   const root = element("div", {});
-  holder.replaceChildren(root);
+  const lead = content.lead ? [element("p", { class: "wb-quiet wbp-step" }, content.lead)] : [];
+  holder.replaceChildren(...lead, root);
   if (content.timeline) {
     const data = content.packed ? await inflate(content.data) : content.data;
     const view = mount(root, content.timeline, data, { signal, onNode: links.onNode });
@@ -64,6 +66,7 @@ async function fillPane(holder, key, content, links, host, signal) {
       signal,
       onNode: links.onNode,
       ask: cuts ? cuts.ask : null,
+      next: cuts ? "Choose Moved under Stage, then Run, to measure it." : "",
       onCut: cuts ? cuts.moved : () => {},
     });
     if (cuts) cuts.listen(view.move, signal);
@@ -82,6 +85,7 @@ async function fillPane(holder, key, content, links, host, signal) {
     const words = "Of other baselines this page has nothing; a notebook shows them.";
     root.querySelector(".wbr-legend").after(element("p", { class: "wbp-few" }, words));
   }
+  makeSortable(root, host.sorting, signal);
   if (host.live) root.querySelectorAll("[data-toggle], [data-capture]").forEach(makeButton);
   if (content.figures?.length) root.append(figuresElement(host, key, content.figures, signal));
   return { select: (name) => markNode(root, name), table: (name) => markTable(root, name) };

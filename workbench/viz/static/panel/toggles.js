@@ -1,5 +1,6 @@
 // The column of toggles: built once, then kept up to date in place, so that the focus stays.
 import { element } from "../shared/dom.js";
+import { evidenceElement } from "./evidence.js";
 import { chosenWith, isSwitched, steppedNumber, valueOfGroup } from "./setting.js";
 
 function chipElement({ kind, text, title }) {
@@ -156,8 +157,12 @@ function summaryElement(host, signal) {
     rate: element("span", { class: "wbp-big" }),
     half: element("span", { class: "wbp-small" }),
     beside: element("div", { class: "wbp-small" }),
+    why: element("div", { class: "wb-quiet wbp-small" }),
     bar: element("div", { class: "wbp-bar", role: "progressbar", "aria-label": "Run", hidden: "" }),
     words: element("div", { class: "wbp-small", hidden: "" }),
+    left: element("div", { class: "wb-quiet wbp-small" }),
+    evidence: evidenceElement(host),
+    clear: element("input", { type: "checkbox" }),
     run: element("button", { type: "button", class: "wbp-btn wbp-primary" }, "Run"),
     copy: element("button", { type: "button", class: "wbp-btn" }, "Copy as Python"),
     find: element("button", { type: "button", class: "wbp-btn wbp-wide" }, "Find the best"),
@@ -168,6 +173,7 @@ function summaryElement(host, signal) {
   parts.bar.append(parts.fill);
   parts.run.addEventListener("click", () => host.act(host.job().running ? "cancel" : "run"), { signal });
   parts.find.addEventListener("click", () => host.act("find_best"), { signal });
+  parts.clear.addEventListener("change", () => host.set("stop_when_clear", parts.clear.checked), { signal });
   parts.copy.addEventListener("click", () => copyCode(parts, host), { signal });
   parts.root = element(
     "div",
@@ -175,8 +181,12 @@ function summaryElement(host, signal) {
     parts.from,
     element("div", {}, parts.rate, " ", parts.half),
     parts.beside,
+    parts.why,
     parts.bar,
     parts.words,
+    parts.left,
+    parts.evidence.root,
+    element("label", { class: "wbp-flag" }, parts.clear, "Stop when clear"),
     element("div", { class: "wbp-buttons" }, parts.run, parts.copy, parts.find),
     parts.code,
     parts.copied,
@@ -207,6 +217,9 @@ function updateSummary(parts, host) {
   parts.rate.textContent = said ? said.rate : "";
   parts.half.textContent = said && said.rate ? `${said.half} steps/s` : "";
   parts.beside.textContent = said ? said.beside : host.live ? "…" : "This setting is not stored in the page.";
+  // the reason stands once, not beside each toggle
+  const why = said && said.unpredicted && !said.beside.includes(said.unpredicted) ? said.unpredicted : "";
+  parts.why.textContent = why;
   parts.bar.hidden = !job.running;
   parts.bar.classList.toggle("wbp-unknown", job.running && job.share === null);
   parts.fill.style.width = job.share === null ? "" : `${100 * job.share}%`;
@@ -214,6 +227,10 @@ function updateSummary(parts, host) {
   else parts.bar.setAttribute("aria-valuenow", String(Math.round(100 * job.share)));
   parts.words.textContent = job.words;
   parts.words.hidden = !job.words;
+  parts.left.textContent = [job.left, job.result, job.machine].filter(Boolean).join(". ");
+  parts.evidence.update();
+  parts.clear.checked = Boolean(host.get("stop_when_clear"));
+  parts.clear.disabled = !host.live || job.running;
   parts.run.textContent = runWords(host);
   parts.run.classList.toggle("wbp-primary", !job.running);
   parts.run.disabled = parts.find.disabled = !host.live;
