@@ -19,10 +19,12 @@ class JobView:
 
     Attributes:
       running: whether a run goes on.
-      share: how much of its blocks is done; None where that is not known.
+      share: how much of it is over, 0 to 1; None where that is not known.
       words: what it does, or what became of it.
       error: what went wrong, beginning with the user's own line; "" where nothing did.
       details: the whole traceback.
+      phases: title and state, "over", "now" or "next", of all phases in their order.
+      left: how long it goes on, in words; "" where that is not known.
     """
 
     running: bool = False
@@ -30,6 +32,8 @@ class JobView:
     words: str = ""
     error: str = ""
     details: str = ""
+    phases: tuple[tuple[str, str], ...] = ()
+    left: str = ""
 
 
 NOTHING = JobView()

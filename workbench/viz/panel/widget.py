@@ -43,6 +43,8 @@ class PanelWidget(anywidget.AnyWidget):
       tab: what is shown of it.
       selected, selected_table: name of the graph node, and of the embedding table, that is marked
         in every view; "" for none.
+      news: what has just happened, as of `news`; empty for nothing.
+      shape: the step's graph as markup, before anything has run; "" until it is known.
     """
 
     stage = traitlets.Enum(CHOICES["stage"], "off").tag(sync=True)
@@ -68,7 +70,13 @@ class PanelWidget(anywidget.AnyWidget):
     run_list: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     job = traitlets.Dict().tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
+    news: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    shape = traitlets.Unicode("").tag(sync=True)
+    # Rises when the program's graphs and predictions become known.
+    learned = traitlets.Int(0).tag(sync=True)
     saved = traitlets.Unicode("").tag(sync=True)
+    # Where the report lies that `saved` names; "" for none.
+    saved_path = traitlets.Unicode("").tag(sync=True)
     still = traitlets.Unicode("").tag(sync=True)
 
     def __init__(

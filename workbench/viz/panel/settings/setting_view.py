@@ -23,11 +23,12 @@ from workbench.viz.panel.settings.options import (
 )
 from workbench.viz.panel.settings.predicted_rate import steps_per_s
 from workbench.viz.panel.settings.setting import MOVED, PanelSetting, setting_of
+from workbench.viz.panel.settings.untried import Untried, untried_of
 from workbench.viz.style import format
 
 _PREDICTED, _MEASURED, _NONE = "predicted", "measured", "none"
 _NOT_PREDICTED = "Not predicted"
-_NO_RUN = "Nothing has run. Run measures this setting; predictions need one run first."
+_NO_RUN = "Nothing has run. Run measures this setting."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,7 @@ class SettingView:
       code: the cell that measures it.
       ran: whether it has been measured.
       excluded: by group and option, why this setting cannot have it.
+      untried: toggles elsewhere that are predicted to be faster, and were not run.
     """
 
     key: str
@@ -68,6 +70,7 @@ class SettingView:
     code: str
     ran: bool
     excluded: dict[str, dict[str, str]]
+    untried: tuple[Untried, ...]
 
 
 def setting_view(
@@ -97,6 +100,7 @@ def setting_view(
         excluded=excluded_options(
             setting, groups, toggles, is_function=session.program_is_function
         ),
+        untried=untried_of(session, setting, groups, toggles),
     )
 
 

@@ -18,12 +18,14 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.findings import findings
 from workbench.experiments.program.toggles import own_choices
+from workbench.experiments.search.best import Best
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.boundary.drawing.known_cuts import CutTeller
 from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
 from workbench.viz.outlets import fragment_of
 from workbench.viz.panel.tabs.runs import run_name, runs_view
+from workbench.viz.panel.trials import trials_of
 from workbench.viz.panel.words import sentence
 from workbench.viz.style import assets
 from workbench.viz.timeline.view import TimelineView, timeline_view
@@ -44,8 +46,10 @@ TABS = {
     WHAT_IF: "What if",
 }
 # What changes with every run, and what stands against the baseline of the table.
-OF_ALL_RUNS = (THROUGHPUT, WHAT_IF)
+OF_ALL_RUNS = (THROUGHPUT, FINDINGS, WHAT_IF)
 AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
+# What changes once the program's graphs are built and other settings predicted.
+OF_GRAPHS = (THROUGHPUT, BOUNDARY, FINDINGS, WHAT_IF)
 # What a click on the words about a missing trace captures.
 CAPTURED_STEPS = 30
 _NO_GRAPH = "What may run ahead is known once the program's graph was built; run it once."
@@ -77,11 +81,12 @@ class Content:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Shown:
-    """A run of a session, and the run that it is compared with."""
+    """A run of a session, the run that it is compared with, and the newest search."""
 
     session: Session
     run: Run
     base: Run
+    search: Best | None
 
     def traced(self, make: Callable[[Trace], Content]) -> Content:
         """What is made of its trace; without one, what to do."""
@@ -98,10 +103,15 @@ def against_base(run: Run) -> tuple[str, ...]:
 
 
 class Contents:
-    """What the tabs of a session's runs show; what was worked out is kept."""
+    """What the tabs of a session's runs show; what was worked out is kept.
+
+    Attributes:
+      search: the newest search for the best setting; None without one.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.search: Best | None = None
         self._known: dict[tuple[int, int, str, int], Content] = {}
         self._making = threading.RLock()
 
@@ -119,9 +129,16 @@ class Contents:
                 self._known[key] = self._build(run, base, tab)
             return self._known[key]
 
+    def learned(self) -> None:
+        """The program's graphs are known by now, and so are predictions."""
+        with self._making:
+            kept = {key: made for key, made in self._known.items() if key[2] not in OF_GRAPHS}
+            self._known = kept
+
     def _build(self, run: Run, base: Run, tab: str) -> Content:
+        shown = _Shown(session=self._session, run=run, base=base, search=self.search)
         try:
-            return _MAKERS[tab](_Shown(session=self._session, run=run, base=base))
+            return _MAKERS[tab](shown)
         except WorkbenchError as error:
             return Content(html=said(sentence(str(error))))
 
@@ -167,7 +184,9 @@ def _findings(shown: _Shown) -> Content:
     labels = (comparison.baseline, run.variant)
     kept = tuple(each for each in comparison.variants if each.label in labels)
     compared = findings(dataclasses.replace(comparison, variants=kept))
-    return Content(html=fragment_of(compared, label=shown.run.variant))
+    toggles = [each.toggle for _, found in compared.variants for each in found if each.toggle]
+    trials = trials_of(shown.session, run, toggles)
+    return Content(html=fragment_of(compared, label=run.variant, trials=trials))
 
 
 def _two_runs(shown: _Shown) -> Content:
@@ -192,7 +211,11 @@ def _memory(shown: _Shown) -> Content:
 
 
 def _what_if(shown: _Shown) -> Content:
-    named = (("Toggles", shown.session.predictions), ("Ceilings", shown.session.ceilings))
+    named = (
+        ("Search", shown.search),
+        ("Toggles", shown.session.predictions),
+        ("Ceilings", shown.session.ceilings),
+    )
     parts = [f"<h3>{title}</h3>{fragment_of(found)}" for title, found in named if found]
     return Content(html="".join(parts) or said(_NO_PREDICTION))
 

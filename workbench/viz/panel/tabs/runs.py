@@ -154,6 +154,11 @@ def _most(run: Run) -> float:
     return max(measured.steps_per_s, *([measured.high] if known else [0.0]))
 
 
+def result_sentence(session: Session, run: Run, base: Run) -> Pieces:
+    """How a run stands to another one, as (text, strong) pieces."""
+    return _sentence(run, base, session.ratio(run, base))
+
+
 def _sentence(shown: Run, base: Run, ratio: Ratio | None) -> Pieces:
     name, other = run_name(shown), run_name(base, inside=True)
     measured = shown.measured
