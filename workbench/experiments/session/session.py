@@ -32,6 +32,7 @@ from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.find_best import find_best
 from workbench.experiments.session.background import Job, Turn
+from workbench.experiments.session.baseline_graph import baseline_graph
 from workbench.experiments.session.foreseen_phases import (
     learn_phases_of_predictions,
     phases_of_predictions,
@@ -57,6 +58,7 @@ from workbench.experiments.session.run_edits import RunEdits
 from workbench.experiments.session.saved.session import SavedSession, write_session
 from workbench.experiments.session.setting_predictions import SettingPredictions
 from workbench.experiments.worker.wire.cancellation import require_not_cancelled
+from workbench.experiments.worker.wire.messages import DescribedGraph
 
 _NOT_LEARNED = "the program's graph for it is not built yet; run a setting, or call learn_graphs()"
 _NO_PROGRAM = "the session was loaded, and the program's graph for it was not saved with it"
@@ -359,6 +361,22 @@ class Session:
             return best
 
         return self._turn.start(work, on_progress, on_end)
+
+    def start_graph(
+        self, on_end: Callable[[Job[DescribedGraph]], None] | None = None
+    ) -> Job[DescribedGraph]:
+        """Builds the baseline's graph in a child process, on a thread of its own; nothing trains.
+
+        A run may begin meanwhile; whoever begins it cancels this job, which would slow it.
+
+        Args:
+          on_end: as of `start`.
+
+        Raises:
+          OptionError: a session without its program.
+        """
+        program, baseline = self._ready(None)
+        return Job(lambda _: baseline_graph(program, baseline), release=lambda: None, on_end=on_end)
 
     def add(
         self,

@@ -27,7 +27,6 @@ export function tabsElement(host, onTab, signal) {
     const at = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: count - 1 }[event.key];
     if (at === undefined) return;
     const next = buttons[(at + count) % count];
-    if (next.disabled) return;
     onTab(next.dataset.tab);
     next.focus();
     event.preventDefault();
@@ -86,16 +85,17 @@ async function fillPane(holder, key, content, links, host, signal) {
     root.querySelector(".wbr-legend").after(element("p", { class: "wbp-few" }, words));
   }
   makeSortable(root, host.sorting, signal);
-  if (host.live) root.querySelectorAll("[data-toggle], [data-capture]").forEach(makeButton);
+  root.querySelectorAll(host.live ? "[data-toggle], [data-capture], [data-tried]" : "[data-tried]").forEach(makeButton);
   if (content.figures?.length) root.append(figuresElement(host, key, content.figures, signal));
   return { select: (name) => markNode(root, name), table: (name) => markTable(root, name) };
 }
 
-// what only a kernel can do is words where there is none
+// what only a kernel can do is words, or nothing, where there is none
 function makeButton(one) {
-  const button = element("button", { type: "button", class: "wbp-btn" }, ...one.childNodes);
-  Object.assign(button.dataset, one.dataset);
-  one.replaceWith(button);
+  const label = one.getAttribute("aria-label");
+  const made = element("button", { type: "button", class: "wbp-btn", "aria-label": label }, ...one.childNodes);
+  Object.assign(made.dataset, one.dataset);
+  one.replaceWith(made);
 }
 
 export function panesElement(host, links, stacked, signal) {

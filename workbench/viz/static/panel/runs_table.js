@@ -65,7 +65,7 @@ export function runEditor(host, signal) {
   const summary = element("summary", {});
   const root = element(
     "details",
-    { class: "wbp-edit", hidden: "" },
+    { class: "wbp-own", hidden: "" },
     summary,
     element("div", { class: "wbp-words" }, fields.name.root, fields.group.root),
     fields.note.root,
