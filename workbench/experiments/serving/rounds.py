@@ -111,11 +111,11 @@ class Rounds:
           limit_ns: of p99.
           most_per_s: of each variant, what clients that wait for answers got at most.
         """
-        found: list[list[FoundRate]] = [[] for _ in self._workers]
+        searched: list[list[FoundRate]] = [[] for _ in self._workers]
         for number in range(self._plan.rounds):
             for variant in block_order(number, len(self._workers)):
                 self._show()
-                found[variant].append(
+                searched[variant].append(
                     search_rate(
                         self._probe_of(variant, rows, number),
                         most_per_s=most_per_s[variant],
@@ -132,7 +132,7 @@ class Rounds:
                 probes=tuple(probe for each in rates for probe in each.probes),
                 client_is_limit=any(each.client_is_limit for each in rates),
             )
-            for rates in found
+            for rates in searched
         ]
 
     def _probe_of(self, variant: int, rows: int, number: int) -> Any:

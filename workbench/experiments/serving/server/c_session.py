@@ -135,7 +135,7 @@ class CSender:
     def call_cost_ns(self) -> float:
         """CPU that Python takes for a call of so many arguments, as of one that does nothing."""
         nothing = ctypes.CFUNCTYPE(None, *self._run.argtypes)(
-            ctypes.cast(self._api.TF_Version, POINTER).value
+            ctypes.cast(self._api.TF_Version, POINTER).value or 0
         )
         costs = []
         for _ in range(_CALIBRATIONS):

@@ -30,16 +30,16 @@ def fed_arrays(signature: Signature, request: Any, where: str) -> tuple[np.ndarr
             f"{where} is a {type(request).__name__}; expected a dict of arrays by input: "
             f"{_inputs(signature)}"
         )
-    names = {each.name for each in signature.inputs}
+    names = {spec.name for spec in signature.inputs}
     missing = sorted(names - request.keys())
     others = sorted(map(str, request.keys() - names))
     if missing or others:
         what = f"lacks the input {missing[0]!r}" if missing else f"has an unknown {others[0]!r}"
         raise DataError(f"{where} {what}; signature {signature.name!r} has {_inputs(signature)}")
     arrays: list[np.ndarray] = []
-    for each in signature.inputs:
-        value = request[each.name]
-        arrays += _sparse(each, value, where) if each.is_sparse else [_dense(each, value, where)]
+    for spec in signature.inputs:
+        value = request[spec.name]
+        arrays += _sparse(spec, value, where) if spec.is_sparse else [_dense(spec, value, where)]
     return tuple(arrays)
 
 
@@ -53,37 +53,37 @@ def rows_of(signature: Signature, arrays: Sequence[np.ndarray]) -> int:
     return int(arrays[0].shape[0]) if arrays[0].ndim else 0
 
 
-def _dense(each: Input, value: Any, where: str) -> np.ndarray:
-    array = _array(each, value, where)
-    shape = each.shape
+def _dense(spec: Input, value: Any, where: str) -> np.ndarray:
+    array = _array(spec, value, where)
+    shape = spec.shape
     fits = shape is None or (
         len(shape) == array.ndim
         and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
     )
     if not fits:
-        raise DataError(f"{where}: {each.words}, is given the shape {list(array.shape)}")
+        raise DataError(f"{where}: {spec.words}, is given the shape {list(array.shape)}")
     return array
 
 
-def _sparse(each: Input, value: Any, where: str) -> list[np.ndarray]:
+def _sparse(spec: Input, value: Any, where: str) -> list[np.ndarray]:
     parts = _parts(value)
     if parts is None:
-        array = _array(each, value, where)
+        array = _array(spec, value, where)
         array = array[:, None] if array.ndim == 1 else array
         indices = np.argwhere(np.ones(array.shape, bool)).astype(np.int64)
         parts = (indices, array.ravel(), np.array(array.shape, np.int64))
     indices, values, dense_shape = parts
     indices = np.asarray(indices, np.int64)
     dense_shape = np.asarray(dense_shape, np.int64)
-    held = _array(each, values, where)
+    held = _array(spec, values, where)
     flat = dense_shape.ndim == 1 and held.ndim == 1
     if not flat or indices.shape != (len(held), len(dense_shape)):
         raise DataError(
-            f"{where}: {each.words}, is given indices of the shape {list(indices.shape)}, values "
+            f"{where}: {spec.words}, is given indices of the shape {list(indices.shape)}, values "
             f"of {list(held.shape)} and a dense shape of {list(dense_shape.shape)}"
         )
     if len(indices) and not ((indices >= 0) & (indices < dense_shape)).all():
-        raise DataError(f"{where}: {each.words}, has an index outside of {dense_shape.tolist()}")
+        raise DataError(f"{where}: {spec.words}, has an index outside of {dense_shape.tolist()}")
     return [indices, held, dense_shape]
 
 
@@ -96,31 +96,31 @@ def _parts(value: Any) -> tuple[Any, Any, Any] | None:
     return None
 
 
-def _array(each: Input, value: Any, where: str) -> np.ndarray:
+def _array(spec: Input, value: Any, where: str) -> np.ndarray:
     """The value as an array of the input's type, without a loss.
 
     Raises:
       DataError: it is of another type, or a number is out of range.
     """
-    wanted = each.dtype
+    wanted = spec.dtype
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise DataError(f"{where}: {each.words}, is given no array: {error}") from None
+        raise DataError(f"{where}: {spec.words}, is given no array: {error}") from None
     if wanted.name == "string":
         if array.dtype.kind not in "OSU" or not all(
             isinstance(text, str | bytes) for text in array.ravel().tolist()
         ):
-            raise DataError(f"{where}: {each.words}, is given {array.dtype.name}")
+            raise DataError(f"{where}: {spec.words}, is given {array.dtype.name}")
         return array.astype(object)
     kind = np.dtype(wanted.as_numpy_dtype)
     if array.dtype == kind or not array.size:
         return array.astype(kind)
     if not _can_be(array.dtype, kind):
-        raise DataError(f"{where}: {each.words}, is given {array.dtype.name}")
+        raise DataError(f"{where}: {spec.words}, is given {array.dtype.name}")
     cast = array.astype(kind)
     if kind.kind in "iu" and not np.array_equal(cast, array):
-        raise DataError(f"{where}: {each.words}, is given a number that it cannot hold")
+        raise DataError(f"{where}: {spec.words}, is given a number that it cannot hold")
     return cast
 
 
@@ -135,4 +135,4 @@ def _can_be(have: np.dtype[Any], want: np.dtype[Any]) -> bool:
 
 
 def _inputs(signature: Signature) -> str:
-    return "; ".join(each.words for each in signature.inputs) or "no inputs"
+    return "; ".join(spec.words for spec in signature.inputs) or "no inputs"

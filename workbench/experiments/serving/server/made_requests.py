@@ -42,7 +42,7 @@ def made_request(
       number: of the request; the same number gives the same request.
     """
     draw = np.random.default_rng((_SEED, rows, number))
-    return {each.name: _value(each, limits[each.name], rows, draw) for each in signature.inputs}
+    return {spec.name: _value(spec, limits[spec.name], rows, draw) for spec in signature.inputs}
 
 
 def id_limits(meta_graph: Any, signature: Signature) -> dict[str, int]:
@@ -57,19 +57,19 @@ def id_limits(meta_graph: Any, signature: Signature) -> dict[str, int]:
         for text in node.input:
             readers.setdefault(_node(text), []).append(node)
     limits = {}
-    for each in signature.inputs:
+    for spec in signature.inputs:
         # A sparse input has its ids among its values.
-        start = _node(each.tensors[1] if each.is_sparse else each.tensors[0])
+        start = _node(spec.tensors[1] if spec.is_sparse else spec.tensors[0])
         after = list(_after(start, readers))
         parser = next((node for node in after if node.op in _PARSERS), None)
-        if parser is not None and each.dtype.name == "string":
+        if parser is not None and spec.dtype.name == "string":
             raise DataError(
-                f"the input {each.words}, takes serialized tf.train.Example records, as "
+                f"the input {spec.words}, takes serialized tf.train.Example records, as "
                 f"{parser.name!r} parses them, and those cannot be made from a signature; give "
                 "requests: a TFRecord file of such records, or a function"
             )
         tables = [size for node in after for size in _table_rows(node, nodes)]
-        limits[each.name] = min(tables, default=_IDS)
+        limits[spec.name] = min(tables, default=_IDS)
     return limits
 
 
@@ -98,27 +98,27 @@ def _table_rows(node: Any, nodes: dict[str, Any]) -> Iterator[int]:
             yield int(dims[0].size)
 
 
-def _value(each: Input, limit: int, rows: int, draw: np.random.Generator) -> Any:
-    if each.is_sparse:
+def _value(spec: Input, limit: int, rows: int, draw: np.random.Generator) -> Any:
+    if spec.is_sparse:
         shape: tuple[int, ...] = (rows, 1)
-    elif each.shape is None:
+    elif spec.shape is None:
         shape = (rows,)
     else:
-        unknown = [rows, *[1] * len(each.shape)]
+        unknown = [rows, *[1] * len(spec.shape)]
         sizes = iter(unknown)
-        shape = tuple(next(sizes) if size is None else size for size in each.shape)
-    name = each.dtype.base_dtype.name
+        shape = tuple(next(sizes) if size is None else size for size in spec.shape)
+    name = spec.dtype.base_dtype.name
     if name == "string":
         words = draw.integers(0, _IDS, shape)
         return np.array([f"word {word}" for word in words.ravel()], object).reshape(shape)
     if name == "bool":
         return draw.integers(0, 2, shape).astype(bool)
-    if each.dtype.is_integer:
-        most = min(limit, int(each.dtype.max))
-        return draw.integers(0, max(1, most), shape).astype(each.dtype.as_numpy_dtype)
-    if each.dtype.is_floating:
-        return draw.random(shape).astype(each.dtype.as_numpy_dtype)
-    raise DataError(f"nothing is made for the input {each.words}; give requests")
+    if spec.dtype.is_integer:
+        most = min(limit, int(spec.dtype.max))
+        return draw.integers(0, max(1, most), shape).astype(spec.dtype.as_numpy_dtype)
+    if spec.dtype.is_floating:
+        return draw.random(shape).astype(spec.dtype.as_numpy_dtype)
+    raise DataError(f"nothing is made for the input {spec.words}; give requests")
 
 
 def _node(text: str) -> str:

@@ -56,34 +56,34 @@ def requests_of_rows(
     endless = itertools.cycle(rows)
     for _ in range(count):
         batch = list(itertools.islice(endless, size))
-        yield {each.name: _column(each, [row[each.name] for row in batch])
-               for each in signature.inputs}  # fmt: skip
+        yield {spec.name: _column(spec, [row[spec.name] for row in batch])
+               for spec in signature.inputs}  # fmt: skip
 
 
-def _column(each: Input, values: list[Any]) -> Any:
+def _column(spec: Input, values: list[Any]) -> Any:
     """One input of a request, from its value in each row."""
-    if each.is_sparse:
+    if spec.is_sparse:
         held = [_listed(value) for value in values]
         indices = [(row, at) for row, texts in enumerate(held) for at in range(len(texts))]
         width = max(map(len, held), default=0)
         return (
             np.array(indices, np.int64).reshape(-1, 2),
-            np.array([value for texts in held for value in texts], _kind(each)),
+            np.array([value for texts in held for value in texts], _kind(spec)),
             np.array([len(held), width], np.int64),
         )
     widths = {len(_listed(value)) for value in values}
     if len(widths) > 1:
-        raise DataError(f"{each.words}, has rows of {min(widths)} to {max(widths)} values")
-    array = np.array([_listed(value) for value in values], _kind(each))
-    if each.shape is None:
+        raise DataError(f"{spec.words}, has rows of {min(widths)} to {max(widths)} values")
+    array = np.array([_listed(value) for value in values], _kind(spec))
+    if spec.shape is None:
         return array
-    inner = [1 if size is None else size for size in each.shape[1:]]
-    if None in each.shape[1:] and array.size:
-        inner[each.shape[1:].index(None)] = -1
+    inner = [1 if size is None else size for size in spec.shape[1:]]
+    if None in spec.shape[1:] and array.size:
+        inner[spec.shape[1:].index(None)] = -1
     try:
-        return array.reshape([len(values), *inner] if each.shape else [])
+        return array.reshape([len(values), *inner] if spec.shape else [])
     except ValueError:
-        raise DataError(f"{each.words}, is given {widths.pop()} values in a row") from None
+        raise DataError(f"{spec.words}, is given {widths.pop()} values in a row") from None
 
 
 def _listed(value: Any) -> list[Any]:
@@ -92,12 +92,12 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _kind(each: Input) -> Any:
-    return object if each.dtype.name == "string" else None
+def _kind(spec: Input) -> Any:
+    return object if spec.dtype.name == "string" else None
 
 
 def _parquet_rows(signature: Signature, path: str, most: int) -> Iterator[Row]:
-    names = [each.name for each in signature.inputs]
+    names = [spec.name for spec in signature.inputs]
     try:
         with pq.ParquetFile(path) as file:
             missing = [name for name in names if name not in file.schema_arrow.names]
@@ -149,13 +149,13 @@ def _row_of(signature: Signature, record: bytes, where: str) -> Row:
     if only is not None and only.dtype.name == "string" and only.name not in features:
         return {only.name: record}
     row = {}
-    for each in signature.inputs:
-        if each.name not in features and not each.is_sparse:
+    for spec in signature.inputs:
+        if spec.name not in features and not spec.is_sparse:
             raise DataError(
-                f"{where}: has no feature {each.name!r}, only "
+                f"{where}: has no feature {spec.name!r}, only "
                 f"{', '.join(map(repr, sorted(features)[:20])) or 'none'}"
             )
-        row[each.name] = _values(features[each.name]) if each.name in features else []
+        row[spec.name] = _values(features[spec.name]) if spec.name in features else []
     return row
 
 

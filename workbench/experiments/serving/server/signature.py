@@ -152,7 +152,7 @@ def signature_of(meta_graph: Any, name: str) -> Signature:
     signature = signatures[name]
     if not signature.outputs:
         raise OptionError(f"signature {name!r} has no outputs, so there is no answer to wait for")
-    inputs = tuple(_input(each, signature.inputs[each]) for each in sorted(signature.inputs))
+    inputs = tuple(_input(end, signature.inputs[end]) for end in sorted(signature.inputs))
     outputs = list(_outputs(signature.outputs))
     return Signature(
         name=name,
