@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 START, BUILD, SAMPLE, PLAN, CHECK, WARM_UP, BLOCKS, TRACE = (
     *("start", "build", "sample", "plan", "check", "warm_up", "blocks", "trace"),
 )
-GRAPHS, IDS, COSTS, PREDICT, RACE = "graphs", "ids", "costs", "predict", "race"
+BATCHES, RACE = "batches", "race"
+GRAPHS, IDS, COSTS, PREDICT = "graphs", "ids", "costs", "predict"
 TITLES = {
     START: "Start",
     BUILD: "Build graphs",
@@ -19,6 +20,7 @@ TITLES = {
     CHECK: "Check training",
     WARM_UP: "Warm up",
     BLOCKS: "Measure",
+    BATCHES: "Check batches",
     TRACE: "Trace",
     GRAPHS: "Build every graph",
     IDS: "Read ids",
@@ -172,7 +174,12 @@ class Schedule:
 
     def _pace(self) -> float:
         """How much longer than expected phases have taken so far."""
-        known = [(took_s, expected_s) for _, took_s, expected_s in self._over if expected_s > 0]
+        # How long a start takes says nothing of the rest: TensorFlow may be imported already.
+        known = [
+            (took_s, expected_s)
+            for name, took_s, expected_s in self._over
+            if expected_s > 0 and name != START
+        ]
         took_s = sum(took for took, _ in known)
         expected_s = sum(expected for _, expected in known)
         return min(_SLOWEST, max(_FASTEST, (took_s + _PRIOR_S) / (expected_s + _PRIOR_S)))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.wait import times_of
+from workbench.experiments.measurement.machine_load import MachineLoad
 from workbench.experiments.measurement.phase_times import PhaseTimes
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.schedule import (
@@ -84,14 +85,17 @@ class SearchWait:
             self.times.learn(_setting(self.budget_s), progress.schedule.durations())
 
 
-def planned_search(program: AnyProgram, *, budget_s: float, trace_steps: int) -> SearchWait:
+def planned_search(
+    program: AnyProgram, load: MachineLoad, *, budget_s: float, trace_steps: int
+) -> SearchWait:
     """What a search will take, from what searches before it took.
 
     Args:
       program, trace_steps: as of `find_best`.
+      load: how busy the machine is.
       budget_s: seconds for all of it.
     """
-    times, setting = times_of(program), _setting(budget_s)
+    times, setting = times_of(program, is_quiet=load.is_quiet), _setting(budget_s)
     usual = {**_USUAL_S, GRAPHS: _GRAPHS_SHARE * budget_s, RACE: _RACE_S}
     names = (START, GRAPHS, RACE, CHECK, *((TRACE,) if trace_steps else ()))
     known = {name: times.seconds(name, setting) for name in names if name != RACE}

@@ -186,7 +186,7 @@ function summaryElement(host, signal) {
     parts.words,
     parts.left,
     parts.evidence.root,
-    element("label", { class: "wbp-flag" }, parts.clear, "Stop when clear"),
+    host.live ? element("label", { class: "wbp-flag" }, parts.clear, "Stop when clear") : "",
     element("div", { class: "wbp-buttons" }, parts.run, parts.copy, parts.find),
     parts.code,
     parts.copied,
