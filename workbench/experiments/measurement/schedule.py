@@ -75,16 +75,17 @@ class Schedule:
         phases: Iterable[Expected],
         *,
         budget_s: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """Nothing has begun yet.
 
         Args:
           phases: in their order.
           budget_s: seconds for those that are not later, which one of them may fill.
-          clock: seconds that go on.
+          clock: seconds that go on; None means those of this machine.
         """
-        self._clock, self._begun_s, self._budget_s = clock, clock(), budget_s
+        self._clock, self._budget_s = clock or time.monotonic, budget_s
+        self._begun_s = self._clock()
         self._next = list(phases)
         self._over: list[tuple[str, float, float]] = []
         self._now: Expected | None = None
