@@ -62,6 +62,23 @@ class SearchWait:
     trace_steps: int
     times: PhaseTimes
 
+    def words(self) -> str:
+        """How long it will take in all, said before anything runs."""
+        seconds = {phase.name: phase.seconds for phase in self.phases}
+        least_s = sum(seconds.values())
+        before_s = seconds[START] + seconds[GRAPHS]
+        after_s = seconds[CHECK] + seconds.get(TRACE, 0.0)
+        parts = (
+            f"about {before_s:.0f}\u00a0s to start and predict, {after_s:.0f}\u00a0s to check and "
+            "trace the best"
+        )
+        if least_s < self.budget_s:
+            return f"About {self.budget_s:.0f}\u00a0s in all: {parts}, the rest to race"
+        return (
+            f"More than the budget of {self.budget_s:.0f}\u00a0s: {parts}, and the shortest race; "
+            "where the time is up, nothing is traced"
+        )
+
     def ending(self, open_s: float, step_s: float) -> Ending:
         """What of the end fits into the budget: checks always, traces where there is room.
 
