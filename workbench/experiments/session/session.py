@@ -14,6 +14,7 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import require_at_least
 from workbench.core.toggles.toggle import Toggle
+from workbench.core.trace.meta import EXECUTOR
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.errors import OptionError
@@ -152,6 +153,7 @@ class Session:
         )
         self._runs, self._edits = self._measured_runs, RunEdits()
         self._history: History[RunEdits] = History()
+        self._samples: dict[Optimizations, Trace] = {}
         self._turn, self._adding = Turn(saved.program.name), threading.Lock()
         self._foreseen = SettingPredictions(
             saved.program,
@@ -551,15 +553,25 @@ class Session:
                 budget_s=self.budget_s,
                 trace_steps=self.trace_steps,
                 stop_when_clear=self.stop_when_clear,
+                samples=self._samples,
                 progress=shown,
             )
             require_not_cancelled()
             run = self.add(comparison, settings, started=started)[-1]
+            self._samples = self._sample_of(comparison)
             self._foresee(program, shown)
             learn_phases_of_predictions(program, shown)
         finally:
             shown.end()
         return run
+
+    def _sample_of(self, comparison: Comparison) -> dict[Optimizations, Trace]:
+        """The baseline's trace, for smart stages to be planned on, where it is of stock's order."""
+        plain, trace = self.baseline, comparison.variants[0].trace
+        fits = plain == Optimizations(fused_embeddings=plain.fused_embeddings, chosen=plain.chosen)
+        if trace is None or not fits or trace.meta.source != EXECUTOR:
+            return self._samples
+        return {plain: trace}
 
     def _foresee(self, program: AnyProgram, progress: bool | Callable[[str], None]) -> None:
         traces = self._traces()

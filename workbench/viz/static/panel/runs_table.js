@@ -81,7 +81,7 @@ export function runEditor(host, signal) {
     update() {
       const run = host.get("run_list").find(({ number }) => number === host.get("shown"));
       root.hidden = !host.live || !run;
-      if (!run) return;
+      if (root.hidden) return;
       summary.textContent = `Name, group and note of run ${run.number}`;
       for (const [key, { input }] of Object.entries(fields)) {
         if (document.activeElement !== input) input.value = run.own[key];
