@@ -21,10 +21,10 @@ from workbench.experiments.session.background import Job
 from workbench.experiments.session.history import History
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
-from workbench.experiments.worker.wire.messages import DescribedGraph
 from workbench.files.atomic_file import replacing
 from workbench.viz.panel.answers import Answers
 from workbench.viz.panel.clicks import clicked
+from workbench.viz.panel.graph_preview import GraphPreview
 from workbench.viz.panel.job_view import NOTHING, READY, JobView, failed, running
 from workbench.viz.panel.news import news_of_run, news_of_search
 from workbench.viz.panel.phases import first_phases, with_phases
@@ -37,12 +37,10 @@ from workbench.viz.panel.settings.known_settings import last_cut, said_of, store
 from workbench.viz.panel.settings.names import name_of
 from workbench.viz.panel.settings.panel_state import PanelState
 from workbench.viz.panel.settings.setting import setting_of
-from workbench.viz.panel.shape import shape_html, shape_view
 from workbench.viz.panel.still import DisplayedStill, panel_still
-from workbench.viz.panel.tabs.contents import Contents, said
+from workbench.viz.panel.tabs.contents import Contents
 from workbench.viz.panel.view import panel_view, run_list, state_of
 from workbench.viz.panel.widget import TOGGLES, PanelWidget
-from workbench.viz.panel.words import sentence
 from workbench.viz.style import format
 from workbench.viz.style.still import still_output
 
@@ -104,7 +102,7 @@ class Workbench(PanelWidget):
         super().__init__(session, setting, cut, panel_view(session, self._groups))
         self._contents = Contents(self.session)
         self._job: Job[Any] | None = None
-        self._graph_job: Job[DescribedGraph] | None = None
+        self._preview = GraphPreview(self.session, self._show_shape)
         self._waiting: Optimizations | None = None
         self._progress_view = NOTHING
         self._answers = Answers(self.session, self._contents)
@@ -303,23 +301,16 @@ class Workbench(PanelWidget):
 
     def draw_shape(self) -> None:
         """Shows the program's graph before anything has run, once a child process has built it."""
-        if self._graph_job is None and self.session.program is not None and not self.session.runs:
-            self._graph_job = self.session.start_graph(on_end=self._graph_built)
+        self._preview.begin()
 
-    def _graph_built(self, job: Job[DescribedGraph]) -> None:
-        """Called on the thread of the job."""
-        if job.result is not None:
-            self.shape = shape_html(shape_view(job.result.boundary, job.result.problem))
-            self._still.draw_soon()
-        elif not job.cancelled:
-            words = failed(job.error).error if job.error else ""
-            self.shape = said(sentence(f"The graph is not known yet: {words}"))
+    def _show_shape(self, markup: str) -> None:
+        self.shape = markup
+        self._still.draw_soon()
 
     def _start(
         self, begin: Callable[[], Job[Any]], words: str, *, search: bool = False
     ) -> Job[Any]:
-        if self._graph_job is not None:
-            self._graph_job.cancel()
+        self._preview.cancel()
         begins = running("Starting a child process")
         phases = () if search else first_phases()
         self._show_job(dataclasses.replace(begins, phases=phases))

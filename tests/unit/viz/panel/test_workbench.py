@@ -303,12 +303,12 @@ class TestShape:
     def test_it_is_drawn_before_anything_has_run(self, built, sent):
         panel = Workbench(PROGRAM)
         clicked(panel, None, {"kind": "shape"})
-        assert panel._graph_job.wait(20)
+        assert panel._preview.job.wait(20)
         assert "May run ahead" in panel.shape and "Ids, preprocess" in panel.shape
         # A page that is opened beside it needs no other child process.
-        job = panel._graph_job
+        job = panel._preview.job
         clicked(panel, None, {"kind": "shape"})
-        assert panel._graph_job is job
+        assert panel._preview.job is job
 
     def test_an_error_of_the_users_code_is_said_in_its_place(self, monkeypatch, sent):
         def fails(program, baseline):
@@ -317,13 +317,13 @@ class TestShape:
         monkeypatch.setattr(engine, "baseline_graph", fails)
         panel = Workbench(PROGRAM)
         panel.draw_shape()
-        assert panel._graph_job.wait(20)
+        assert panel._preview.job.wait(20)
         assert "The graph is not known yet: `train.py`, line 4" in panel.shape
         assert "<no>" not in panel.shape
 
     def test_a_session_that_ran_or_has_no_program_needs_none(self, panel, tmp_path):
         panel.draw_shape()
-        assert panel._graph_job is None
+        assert panel._preview.job is None
 
     def test_a_run_does_not_wait_for_it(self, runs, monkeypatch):
         def waits(program, baseline):
@@ -335,7 +335,7 @@ class TestShape:
         panel = Workbench(PROGRAM)
         panel.draw_shape()
         panel.run(wait=True)
-        assert panel._graph_job.wait(20) and panel._graph_job.cancelled
+        assert panel._preview.job.wait(20) and panel._preview.job.cancelled
         assert panel.shape == "" and panel.shown == 1
 
 
