@@ -17,6 +17,8 @@ from workbench.exporting.lowering.library import Library
 from workbench.exporting.lowering.lower import OWN, Lowering
 
 FILE, _FINGERPRINT = "saved_model.pb", "fingerprint.pb"
+# How TensorFlow calls an object that has children alone.
+_NOTHING = "_generic_user_object"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -113,7 +115,7 @@ def _lower(meta: Any) -> tuple[Lowering, list[str]]:
     registered = [
         each for each in graph.library.registered_gradients if each.gradient_func not in dropped
     ]
-    labels = _drop_objects(meta.object_graph_def, dropped, refused)
+    labels = _drop_objects(meta.object_graph_def, dropped)
     _set(graph.node, nodes)
     _set(graph.library.function, functions)
     _set(graph.library.gradient, gradients)
@@ -123,7 +125,7 @@ def _lower(meta: Any) -> tuple[Lowering, list[str]]:
     return lowering, labels
 
 
-def _drop_objects(objects: Any, dropped: set[str], refused: Mapping[str, Exception]) -> list[str]:
+def _drop_objects(objects: Any, dropped: set[str]) -> list[str]:
     """Takes functions from the objects that have them; returns their names there."""
     names = {}
     for node in objects.nodes:
@@ -131,7 +133,9 @@ def _drop_objects(objects: Any, dropped: set[str], refused: Mapping[str, Excepti
     labels = []
     for number, node in enumerate(objects.nodes):
         if node.bare_concrete_function.concrete_function_name in dropped:
-            raise next(iter(refused.values()))
+            # Its number stays taken, by an object without content.
+            node.user_object.identifier = _NOTHING
+            node.user_object.version.producer = node.user_object.version.min_consumer = 1
         held = list(node.function.concrete_functions)
         stay = [name for name in held if name not in dropped]
         if stay != held:

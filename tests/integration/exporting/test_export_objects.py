@@ -136,7 +136,8 @@ def test_a_function_that_was_fused(tmp_path):
     result = wb.export(fused, tmp_path / "out")
     assert sum(result.replaced.values())
     ids = np.maximum(IDS, 0)
-    key = next(iter(fused.structured_input_signature[1] or {"batch": 0}))
+    (meta,) = read_saved_model(tmp_path / "out").meta_graphs
+    (key,) = meta.signature_def["serving_default"].inputs
     (found,) = stock_outputs(tmp_path / "out", {key: ids}, tmp_path).values()
     np.testing.assert_allclose(found, serve(tf.constant(ids)).numpy(), rtol=1e-6, atol=1e-6)
 

@@ -12,8 +12,8 @@ from workbench.exporting.lowering.call import Call
 _Shape = list[int | None]
 _VECTOR: _Shape = [None]
 _MATRIX: _Shape = [None, None]
-_IDS = {"ids": _VECTOR, "indices": _MATRIX, "dense_shape": _VECTOR, "weights": _VECTOR}
-_ROWS = {
+_IDS: dict[str, _Shape] = {"ids": _VECTOR, "indices": _MATRIX, "dense_shape": _VECTOR, "weights": _VECTOR}
+_ROWS: dict[str, _Shape] = {
     "shards": _MATRIX,
     "permutation": [None, 2],
     "unique_index": _VECTOR,
@@ -22,7 +22,7 @@ _ROWS = {
     "dense_shape": _VECTOR,
     "weights": _VECTOR,
 }
-_NORM = {
+_NORM: dict[str, _Shape] = {
     "gradient": _MATRIX,
     "x": _MATRIX,
     "gamma": _VECTOR,
@@ -30,7 +30,7 @@ _NORM = {
     "mean": _VECTOR,
     "variance": _VECTOR,
 }
-_INTERACTION = {"x": [None, None, None]}
+_INTERACTION: dict[str, _Shape] = {"x": [None, None, None]}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,9 @@ def keyed_nodes(
     table = node_def_pb2.NodeDef(name=f"{name}/exported_table", op="HashTableV2")
     table.attr["key_dtype"].type = table.attr["value_dtype"].type = tf.int64.as_datatype_enum
     table.attr["shared_name"].s = table.name.encode()
-    values = {f"{name}/exported_keys": contents.keys, f"{name}/exported_rows": matrix}
+    # A hash table must have a key: key 0 then reads the first default row, as without one.
+    keys = contents.keys if len(contents.keys) else np.zeros([1], np.int64)
+    values = {f"{name}/exported_keys": keys, f"{name}/exported_rows": matrix}
     nodes = [table, *(variable_node(each, value) for each, value in values.items())]
     rows = len(contents.keys)
     source = KeyedSource(

@@ -92,7 +92,8 @@ def new_graph(
     library = Library(definition.library.function)
     lowering = Lowering(list(library.functions))
     variables, fills = dict(values.variables), {}
-    nodes, added = list(part.nodes), []
+    nodes = list(part.nodes)
+    added: list[node_def_pb2.NodeDef] = []
     if keep_ops:
         added += part.embeddings
         _only_read(nodes)
