@@ -41,7 +41,8 @@ def computed(folder, signature, given, session):
     if not session:
         loaded = tf.saved_model.load(folder)
         given = {name: tf.constant(value) for name, value in given.items()}
-        return {name: value.numpy() for name, value in loaded.signatures[signature](**given).items()}
+        results = loaded.signatures[signature](**given)
+        return {name: value.numpy() for name, value in results.items()}
     with tf.Graph().as_default(), tf.compat.v1.Session() as held:
         meta = tf.compat.v1.saved_model.load(held, ["serve"], folder)
         known = meta.signature_def[signature]

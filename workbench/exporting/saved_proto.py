@@ -14,7 +14,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from workbench.errors import DataError, UnsupportedError
 from workbench.exporting.lowering.library import Library
-from workbench.exporting.lowering.lower import OWN, Lowering
+from workbench.exporting.lowering.lower import PREFIX, Lowering
 
 FILE, _FINGERPRINT = "saved_model.pb", "fingerprint.pb"
 # How TensorFlow calls an object that has children alone.
@@ -56,7 +56,7 @@ def own_ops(meta: Any) -> set[str]:
     """The types of Workbench's ops in a meta graph."""
     graph = meta.graph_def
     bodies = [graph.node, *(function.node_def for function in graph.library.function)]
-    return {node.op for nodes in bodies for node in nodes if node.op.startswith(OWN)}
+    return {node.op for nodes in bodies for node in nodes if node.op.startswith(PREFIX)}
 
 
 def is_of_objects(meta: Any) -> bool:
@@ -121,7 +121,7 @@ def _lower(meta: Any) -> tuple[Lowering, list[str]]:
     _set(graph.library.gradient, gradients)
     _set(graph.library.registered_gradients, registered)
     stripped = meta.meta_info_def.stripped_op_list.op
-    _set(stripped, [op for op in stripped if not op.name.startswith(OWN)])
+    _set(stripped, [op for op in stripped if not op.name.startswith(PREFIX)])
     return lowering, labels
 
 

@@ -91,7 +91,7 @@ def test_rows_that_are_read_in_a_loop(tmp_path):
         session.run(v1.global_variables_initializer())
         refused(
             UnsupportedError,
-            "in a loop or a function of its own; read them before it, or keep the ops",
+            "is read in a loop or a function of its own; read its rows before it, or keep the ops",
             *(session, tmp_path / "out"),
             inputs=[keys],
             outputs=rows,

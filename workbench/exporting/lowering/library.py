@@ -10,7 +10,7 @@ from tensorflow.core.framework import function_pb2, graph_pb2
 from tensorflow.python.framework import function_def_to_graph
 
 from workbench import _native
-from workbench.exporting.lowering.lower import OWN, Lowering, Shapes
+from workbench.exporting.lowering.lower import PREFIX, Lowering, Shapes
 
 
 class Library:
@@ -41,7 +41,7 @@ class Library:
         return [
             name
             for name, function in self.functions.items()
-            if any(node.op.startswith(OWN) for node in function.node_def)
+            if any(node.op.startswith(PREFIX) for node in function.node_def)
         ]
 
     def lowered(self, name: str, lowering: Lowering) -> function_pb2.FunctionDef:

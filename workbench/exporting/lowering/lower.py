@@ -22,7 +22,7 @@ from workbench.exporting.lowering.call import (
 from workbench.exporting.lowering.stock_functions import StockFunctions
 from workbench.exporting.lowering.templates import RENAMED, STAGES, TEMPLATES, Template
 
-OWN = "Workbench"
+PREFIX = "Workbench"
 # Ops that hand a handle on.
 _HANDS_ON = frozenset({"Identity", "Switch", "RefSwitch"})
 Shapes = Callable[[str], tf.TensorShape]
@@ -78,7 +78,7 @@ class Lowering:
         sources = keyed or {}
         return [
             self._replaced(node, where, shapes, by_name, sources)
-            if node.op.startswith(OWN)
+            if node.op.startswith(PREFIX)
             else node
             for node in nodes
         ]

@@ -12,7 +12,12 @@ from workbench.exporting.lowering.call import Call
 _Shape = list[int | None]
 _VECTOR: _Shape = [None]
 _MATRIX: _Shape = [None, None]
-_IDS: dict[str, _Shape] = {"ids": _VECTOR, "indices": _MATRIX, "dense_shape": _VECTOR, "weights": _VECTOR}
+_IDS: dict[str, _Shape] = {
+    "ids": _VECTOR,
+    "indices": _MATRIX,
+    "dense_shape": _VECTOR,
+    "weights": _VECTOR,
+}
 _ROWS: dict[str, _Shape] = {
     "shards": _MATRIX,
     "permutation": [None, 2],

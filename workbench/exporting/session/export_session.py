@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.exporting.lowering.lower import PREFIX
 from workbench.exporting.phases import Phases
+from workbench.exporting.session.new_graph import new_graph
 from workbench.exporting.session.part import part_of
 from workbench.exporting.session.values import read_values
-from workbench.exporting.session.write import new_graph, write_model
+from workbench.exporting.session.write import write_model
 from workbench.number_words import counted, size
 
 
@@ -57,13 +59,13 @@ def export_session(
     definition = graph.as_graph_def()
     part = part_of(graph, definition, signatures)
     say(f"reading {counted(len(part.variables) + len(part.embeddings), 'variable')}")
-    values = read_values(session, graph, part)
+    values = read_values(session, graph, part, default_rows=not keep_ops)
     new = new_graph(graph, definition, part, values, keep_ops=keep_ops)
     total = sum(value.nbytes for value in new.variables.values())
     say(f"writing {counted(len(new.variables), 'variable')}, {size(total)}")
     write_model(new, part, values, assets, folder)
     bodies = [new.definition.node, *(each.node_def for each in new.definition.library.function)]
-    ops = {node.op for body in bodies for node in body if node.op.startswith("Workbench")}
+    ops = {node.op for body in bodies for node in body if node.op.startswith(PREFIX)}
     return SessionExport(
         counts=new.counts,
         kept=tuple(sorted(ops)),

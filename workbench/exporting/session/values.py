@@ -15,7 +15,7 @@ from workbench.exporting.session.part import GraphPart
 
 _REF = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
 _EXPORT, _TABLE_EXPORT = "WorkbenchEmbeddingExport", "LookupTableExportV2"
-_READERS = ("WorkbenchEmbeddingGather", "WorkbenchEmbeddingGroupedLookUp")
+READERS = ("WorkbenchEmbeddingGather", "WorkbenchEmbeddingGroupedLookUp")
 MUTABLE = frozenset(
     {"MutableHashTableV2", "MutableDenseHashTableV2", "MutableHashTableOfTensorsV2"}
 )
@@ -58,18 +58,28 @@ class SessionValues:
     tables: Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
-def read_values(session: Any, graph: tf.Graph, part: GraphPart) -> SessionValues:
+def read_values(
+    session: Any, graph: tf.Graph, part: GraphPart, *, default_rows: bool
+) -> SessionValues:
     """Reads what a part of a session's graph needs.
 
     Each variable and each EmbeddingVariable is read at one moment. Steps that run meanwhile may lie
     between two of them.
+
+    Args:
+      session: plain or monitored.
+      graph: its graph.
+      part: the part of the graph.
+      default_rows: whether to find out what keys without a row read.
 
     Raises:
       OptionError: a variable is not initialized.
       UnsupportedError: the graph has no op that reads one.
     """
     tables = [node.name for node in part.nodes if node.op in MUTABLE]
-    defaults = {node.name: _default_rows(graph, node) for node in part.embeddings}
+    defaults = {
+        node.name: _default_rows(graph, node) if default_rows else None for node in part.embeddings
+    }
     names = {node.name for node in part.variables} | {name for name in defaults.values() if name}
     fetches = {
         "variables": {name: _reader(graph, name) for name in sorted(names)},
@@ -153,21 +163,21 @@ def _default_rows(graph: tf.Graph, node: Any) -> str | None:
     handle = graph.get_operation_by_name(node.name).outputs[0]
     for reader in _with_handle(handle):
         position = [each.name for each in reader.inputs].index(_through(reader, handle))
-        tables = reader.get_attr("N") if reader.type == _READERS[1] else 1
+        tables = reader.get_attr("N") if reader.type == READERS[1] else 1
         first = _first_default(reader, tables)
         op = reader.inputs[first + position].op
         while op.type in _HANDS_ON:
             op = op.inputs[0].op
         return str(op.name)
     raise UnsupportedError(
-        f"EmbeddingVariable {node.name!r} is read in a function of its own, where its default rows "
-        "are not known; read its rows before it"
+        f"EmbeddingVariable {node.name!r} is read in a loop or a function of its own; read its "
+        "rows before it, or keep the ops with keep_ops=True"
     )
 
 
 def _first_default(reader: tf.Operation, tables: int) -> int:
     """The first of a reader's inputs that are default rows."""
-    if reader.type == _READERS[0]:
+    if reader.type == READERS[0]:
         return 2
     features, weights = reader.get_attr("F"), reader.get_attr("W")
     return int(tables + 3 * features + weights)
@@ -176,7 +186,7 @@ def _first_default(reader: tf.Operation, tables: int) -> int:
 def _with_handle(handle: tf.Tensor) -> Iterable[tf.Operation]:
     """The ops that read rows by a handle, also through a branch."""
     for op in handle.consumers():
-        if op.type in _READERS:
+        if op.type in READERS:
             yield op
         elif op.type in _HANDS_ON:
             for output in op.outputs:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2, variable_pb2
+from tensorflow.core.framework import variable_pb2
 from tensorflow.python.ops import resource_variable_ops
 
-from workbench.core.graph.graph_view import node_name
 from workbench.errors import UnsupportedError, first_line
-from workbench.exporting.lowering.library import Library
-from workbench.exporting.lowering.lower import Lowering
-from workbench.exporting.session.new_nodes import (
-    keyed_nodes,
-    matrix_of,
-    values_of_refs,
-    variable_node,
-)
+from workbench.exporting.session.new_graph import MUTABLE, NewGraph, TableFill
 from workbench.exporting.session.part import EMBEDDING, GraphPart
-from workbench.exporting.session.signatures import tensor_names
 from workbench.exporting.session.values import EmbeddingContents, SessionValues
 from workbench.ops.embedding_variable.options import EmbeddingVariableOption
 from workbench.ops.embedding_variable.saving import EmbeddingSaveable
@@ -31,101 +21,7 @@ from workbench.ops.embedding_variable.slots import Slots
 from workbench.ops.embedding_variable.table import EmbeddingVariable
 
 v1 = tf.compat.v1
-_READERS = ("WorkbenchEmbeddingGather", "WorkbenchEmbeddingGroupedLookUp")
-_STATIC, _MUTABLE = "InitializeTableV2", "LookupTableImportV2"
-_HANDLE = "VarHandleOp"
 _FROM_FILE = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TableFill:
-    """What fills a hash table.
-
-    Attributes:
-      op: the type of the op.
-      keys: name of the variable of its keys.
-      values: name of the variable of their values; "" where these are 0, 1, 2, …
-    """
-
-    op: str
-    keys: str
-    values: str = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NewGraph:
-    """The definition of an export's graph.
-
-    Attributes:
-      definition: with variables, tables and functions.
-      variables: the values of its variables, by name.
-      fills: what fills the hash tables whose content is in variables, by name of the table.
-      counts: how many nodes of each of Workbench's types were replaced.
-    """
-
-    definition: graph_pb2.GraphDef
-    variables: Mapping[str, np.ndarray]
-    fills: Mapping[str, TableFill]
-    counts: Mapping[str, int]
-
-
-def new_graph(
-    graph: tf.Graph,
-    definition: graph_pb2.GraphDef,
-    part: GraphPart,
-    values: SessionValues,
-    *,
-    keep_ops: bool,
-) -> NewGraph:
-    """The graph of an export.
-
-    Args:
-      graph: of the session.
-      definition: its definition.
-      part: what is exported of it.
-      values: what the session holds.
-      keep_ops: whether Workbench's ops stay.
-
-    Raises:
-      UnsupportedError: an op has no stock form.
-    """
-    library = Library(definition.library.function)
-    lowering = Lowering(list(library.functions))
-    variables, fills = dict(values.variables), {}
-    nodes = list(part.nodes)
-    added: list[node_def_pb2.NodeDef] = []
-    if keep_ops:
-        added += part.embeddings
-        _only_read(nodes)
-    else:
-        keyed = {}
-        for contents in values.embeddings.values():
-            matrix = matrix_of(contents, variables.get(contents.default_rows or ""))
-            own, source, held = keyed_nodes(contents, matrix)
-            added += own
-            keyed[contents.name], variables = source, variables | held
-            fills[source.table] = TableFill(op=_STATIC, keys=f"{contents.name}/exported_keys")
-        nodes = lowering.nodes(nodes, "the model", _shapes(graph, part), keyed)
-    for name, (keys, items) in values.tables.items():
-        fill = TableFill(op=_MUTABLE, keys=f"{name}/exported_keys", values=f"{name}/exported_items")
-        fills[name], variables = fill, variables | {fill.keys: keys, fill.values: items}
-    added += values_of_refs(nodes, [node for node in part.variables if node.op != _HANDLE])
-    there = {node.name for node in added}
-    added += [variable_node(name, variables[name]) for name in variables if name not in there]
-    nodes = _needed([*added, *nodes], part, fills)
-    there = {node.name for node in nodes}
-    variables = {name: value for name, value in variables.items() if name in there}
-    result = graph_pb2.GraphDef(versions=definition.versions, node=nodes)
-    called = library.called_by(result.node)
-    with_own = set(library.with_own_ops())
-    for name in sorted(called):
-        needs = name in with_own and not keep_ops
-        body = library.lowered(name, lowering) if needs else library.functions[name]
-        result.library.function.append(body)
-    result.library.function.extend(lowering.functions.all())
-    return NewGraph(
-        definition=result, variables=variables, fills=fills, counts=dict(lowering.counts)
-    )
 
 
 def write_model(
@@ -174,41 +70,6 @@ def write_model(
         builder.save()
 
 
-def _only_read(nodes: Sequence[node_def_pb2.NodeDef]) -> None:
-    """Has lookups in EmbeddingVariables make no rows and count nothing."""
-    for node in nodes:
-        if node.op in _READERS:
-            node.attr["read_only"].b = True
-
-
-def _needed(
-    nodes: Sequence[node_def_pb2.NodeDef], part: GraphPart, fills: Mapping[str, TableFill]
-) -> list[node_def_pb2.NodeDef]:
-    """The nodes that signatures read, and what fills the tables of these."""
-    by_name = {node.name: node for node in nodes}
-    waiting = [*part.initializers]
-    for signature in part.signatures.values():
-        for info in (*signature.inputs.values(), *signature.outputs.values()):
-            waiting += map(node_name, tensor_names(info))
-    reached: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += map(node_name, by_name[name].input)
-            if name in fills:
-                waiting += filter(None, (fills[name].keys, fills[name].values))
-    return [node for node in nodes if node.name in reached]
-
-
-def _shapes(graph: tf.Graph, part: GraphPart) -> Callable[[str], tf.TensorShape]:
-    def shape(text: str) -> tf.TensorShape:
-        name = text if ":" in text else f"{text}:0"
-        return graph.get_tensor_by_name(part.old_names.get(name, name)).shape
-
-    return shape
-
-
 def _loaded(graph: tf.Graph, session: Any, name: str, value: np.ndarray) -> Any:
     """A variable of the graph with its value; new ops of its own initialize it by zeros."""
     handle = graph.get_tensor_by_name(f"{name}:0")
@@ -253,7 +114,7 @@ def _filled(graph: tf.Graph, table: str, fill: TableFill) -> tf.Operation:
     """The op that fills a hash table from variables."""
     handle = graph.get_tensor_by_name(f"{table}:0")
     keys = _read(graph, fill.keys)
-    if fill.op == _MUTABLE:
+    if fill.op == MUTABLE:
         return tf.raw_ops.LookupTableImportV2(
             table_handle=handle, keys=keys, values=_read(graph, fill.values)
         )
