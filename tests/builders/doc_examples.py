@@ -204,6 +204,11 @@ ids = tf.sparse.from_dense(tf.constant([[1, 2], [3, 0]], tf.int64))
 table = v1.get_variable("table", [9, 4])
 """
 )
+_EXPORT = """
+import tensorflow as tf
+import workbench as wb
+from workbench.ops import grouped_embedding_lookup
+"""
 _LOOKUP_FUNCTION = """
 import tensorflow as tf
 import workbench as wb
@@ -386,6 +391,7 @@ CONTEXTS = {
     "own function": _MY_MODEL + _COMPARE,
     "function": _FUNCTION,
     "sparse ids": _IDS,
+    "export": _EXPORT,
     "lookup function": _LOOKUP_FUNCTION,
     "served model": _EXPORTED,
     "signature": _SIGNATURE,
