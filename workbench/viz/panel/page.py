@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
+from workbench.viz.before_after.html import before_after_pane
 from workbench.viz.boundary.html import boundary_static_html
 from workbench.viz.boundary.html import packed as packed_boundary
 from workbench.viz.kept_picture import kept_view
@@ -26,6 +27,7 @@ from workbench.viz.panel.tabs.contents import (
 from workbench.viz.panel.tabs.runs import run_name
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_static_html
+from workbench.viz.timeline.view import TimelineView
 
 # Views that a page holds no more of, where it must stay small.
 _MISSING = (
@@ -78,16 +80,22 @@ def panel_page(
       timeline_bytes: packed columns of all timelines together; long ones keep their last steps.
     """
     kept = {run.number for run in runs}
-    room = timeline_bytes // max(1, len(kept))
+    timelines = _timelines(
+        [run for run in session.runs if run.number in {*kept, base.number}], timeline_bytes
+    )
     stored: dict[str, dict[str, Any]] = {}
     for run in session.runs:
         for tab in TABS if run.number in kept else (THROUGHPUT,):
             for other in _bases(session, base, tab):
                 key = _key(run, tab, other)
-                if key in stored:
-                    continue
-                made = _kept_timeline(run, room) if tab == TIMELINE else None
-                stored[key] = _stored(made or contents.of(run, other, tab))
+                if key not in stored:
+                    content = contents.of(run, other, tab)
+                    stored[key] = _stored(content, (other.number, run.number), timelines)
+    # a pair names the timelines that it draws
+    if base.number in timelines:
+        whole = Content(timeline=timelines[base.number])
+        numbers = (base.number, base.number)
+        stored.setdefault(f"{base.number}/{TIMELINE}", _stored(whole, numbers, timelines))
     return PanelPage(view=view, state=state, settings=tuple(settings), contents=stored)
 
 
@@ -132,15 +140,33 @@ def _key(run: Run, tab: str, base: Run) -> str:
     return f"{run.number}/{tab}" + (f"/{base.number}" if tab in AGAINST_BASE else "")
 
 
-def _kept_timeline(run: Run, room: int) -> Content | None:
-    trace = run.measured.trace
-    return None if trace is None else Content(timeline=kept_view(trace, run_name(run), room))
+def _timelines(runs: Sequence[Run], most_bytes: int) -> dict[int, TimelineView]:
+    """The timelines of those that have a trace, by number; long ones keep their last steps."""
+    traces = {run.number: run.measured.trace for run in runs}
+    names = {run.number: run_name(run) for run in runs}
+    room = most_bytes // max(1, sum(trace is not None for trace in traces.values()))
+    return {
+        number: kept_view(trace, names[number], room)
+        for number, trace in traces.items()
+        if trace is not None
+    }
 
 
-def _stored(content: Content) -> dict[str, Any]:
+def _stored(
+    content: Content, numbers: tuple[int, int], timelines: Mapping[int, TimelineView]
+) -> dict[str, Any]:
+    """What a page keeps of a tab: of the runs with these numbers, before and after."""
+    if content.pair is not None:
+        pair = content.pair.drawn_as(*(timelines[number] for number in numbers))
+        return {
+            "pair": [each.to_json_header() for each in pair.timelines],
+            "of": [f"{number}/{TIMELINE}" for number in numbers],
+            "html": before_after_pane(pair),
+        }
     if content.timeline is not None:
-        data = content.timeline.columns.packed
-        return {"timeline": content.timeline.to_json_header(), "data": _base64(data)}
+        timeline = timelines[numbers[1]]
+        data = _base64(timeline.columns.packed)
+        return {"timeline": timeline.to_json_header(), "data": data}
     if content.boundary is not None:
         return {"boundary": True, "data": _base64(packed_boundary(content.boundary))}
     return {"html": content.html}

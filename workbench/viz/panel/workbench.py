@@ -33,7 +33,7 @@ from workbench.viz.panel.settings.known_settings import last_cut, said_of, store
 from workbench.viz.panel.settings.names import name_of
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.still import DisplayedStill, panel_still
-from workbench.viz.panel.tabs.contents import Contents
+from workbench.viz.panel.tabs.contents import THROUGHPUT, TWO_RUNS, Contents
 from workbench.viz.panel.view import panel_view, run_list, state_of
 from workbench.viz.panel.widget import TOGGLES, PanelWidget
 from workbench.viz.style import format
@@ -222,11 +222,20 @@ class Workbench(PanelWidget):
         found = self.session.run_of(self.optimizations) if job.result else None
         if found is not None:
             self.shown = found.number
+            self._open_news(found)
         self.job = dataclasses.asdict(shown)
         self.status = shown.words or READY
         self._say()
         self._say_all()
         self._still.draw_soon()
+
+    def _open_news(self, run: Run) -> None:
+        """Opens what a first run beside the baseline changed, unless the user looks elsewhere."""
+        base = self.session.runs[self.base - 1]
+        first = sum(not each.is_baseline for each in self.session.runs) == 1
+        traced = run.measured.trace is not None and base.measured.trace is not None
+        if first and traced and run is not base and self.tab == THROUGHPUT:
+            self.tab = TWO_RUNS
 
     def _regroup(self) -> None:
         """Refuses what the program's graphs, which a run has built, have no use for."""

@@ -20,6 +20,7 @@ from workbench.experiments.comparison.findings import findings
 from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
+from workbench.viz.before_after.view import BeforeAfterView, before_after_view
 from workbench.viz.boundary.drawing.known_cuts import CutTeller
 from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
 from workbench.viz.outlets import fragment_of
@@ -33,12 +34,12 @@ THROUGHPUT, TIMELINE, BOUNDARY, PATH, FINDINGS = (
 )
 TWO_RUNS, LENS, MEMORY, WHAT_IF = "two_runs", "lens", "memory", "what_if"
 TABS = {
+    TWO_RUNS: "Before and after",
     THROUGHPUT: "Throughput",
     TIMELINE: "Timeline",
     BOUNDARY: "Boundary",
     PATH: "Critical path",
     FINDINGS: "Findings",
-    TWO_RUNS: "Two runs",
     LENS: "Embedding lens",
     MEMORY: "Memory",
     WHAT_IF: "What if",
@@ -59,16 +60,18 @@ _SAME_RUN = "Two runs are compared here: choose another run, or another baseline
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Content:
-    """One tab of one run: one of the three.
+    """One tab of one run: one of the four.
 
     Attributes:
       html: what is shown as it is.
+      pair: two runs beside each other; the browser draws their timelines.
       timeline: drawn by the browser.
       boundary: drawn by the browser. `source` is what it was made from, and `teller` says what
         other cuts would give, where it can.
     """
 
     html: str = ""
+    pair: BeforeAfterView | None = None
     timeline: TimelineView | None = None
     boundary: BoundaryView | None = None
     source: StagePlan | Boundary | None = None
@@ -77,11 +80,18 @@ class Content:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Shown:
-    """A run of a session, and the run that it is compared with."""
+    """A run of a session, the run that it is compared with, and what other tabs show."""
 
     session: Session
     run: Run
     base: Run
+    contents: Contents
+
+    def timeline_of(self, run: Run) -> TimelineView:
+        """The timeline of a run that has a trace, as its tab shows it."""
+        timeline = self.contents.of(run, self.base, TIMELINE).timeline
+        assert timeline is not None
+        return timeline
 
     def traced(self, make: Callable[[Trace], Content]) -> Content:
         """What is made of its trace; without one, what to do."""
@@ -121,7 +131,7 @@ class Contents:
 
     def _build(self, run: Run, base: Run, tab: str) -> Content:
         try:
-            return _MAKERS[tab](_Shown(session=self._session, run=run, base=base))
+            return _MAKERS[tab](_Shown(session=self._session, run=run, base=base, contents=self))
         except WorkbenchError as error:
             return Content(html=said(sentence(str(error))))
 
@@ -180,7 +190,8 @@ def _two_runs(shown: _Shown) -> Content:
     if before is None:
         return _untraced("The baseline", base)
     aligned = align(before, after, labels=(run_name(base), run_name(run)))
-    return Content(html=fragment_of(aligned))
+    timelines = (shown.timeline_of(each) for each in (base, run))
+    return Content(pair=before_after_view(aligned, *timelines))
 
 
 def _lens(shown: _Shown) -> Content:

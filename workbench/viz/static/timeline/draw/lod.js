@@ -73,17 +73,25 @@ export function mergeLane(model, lane, [from, to], into, matches, gapMin, critic
   return into;
 }
 
-// the family with most time in the pixel, and the share covered by all of them; -1 for none
-export function columnAt({ cover }, pixel) {
+// The family with most time in the pixel, and the share covered; -1 for none. Where some families are
+// kept, the others count only where none of these is, and are then faint.
+export function columnAt({ cover }, pixel, kept = null) {
+  const only = mostOf(cover, pixel, kept);
+  if (!kept || only.family >= 0) return only;
+  return { ...mostOf(cover, pixel, null), faint: true };
+}
+
+function mostOf(cover, pixel, kept) {
   let best = -1;
   let most = 0;
   let share = 0;
   for (let f = 0, at = pixel * CLASSES; f < CLASSES; f++, at++) {
+    if (kept && !kept[f]) continue;
     share += cover[at];
     if (cover[at] > most) {
       most = cover[at];
       best = f;
     }
   }
-  return { family: best, share: Math.min(1, share) };
+  return { family: best, share: Math.min(1, share), faint: false };
 }
