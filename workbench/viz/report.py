@@ -14,7 +14,13 @@ from workbench.experiments.session.session import Session
 from workbench.files.atomic_file import replacing
 from workbench.viz.before_after.html import before_after_html, nodes_html
 from workbench.viz.before_after.view import BeforeAfterView, before_after_view
-from workbench.viz.comparison.answer import Answer, best_first, best_ratio, overall_answer
+from workbench.viz.comparison.answer import (
+    Answer,
+    best_first,
+    best_ratio,
+    overall_answer,
+    ranked_labels,
+)
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.comparison.environment import differing
 from workbench.viz.comparison.view import CompareView, compare_view
@@ -130,8 +136,9 @@ def _chapter(
     traces = {variant.label: variant.trace for variant in comparison.variants}
     best = best_ratio(comparison)
     label = best.label if best and best.label in traces else comparison.baseline
-    pair, why_not = _pair(comparison, label, room)
-    drawn = {comparison.baseline, label} if pair else set()
+    after = _first_traced(comparison)
+    pair, why_not = _pair(comparison, after, room)
+    drawn = {comparison.baseline, after} if pair else set()
     others = [v for v in comparison.variants if v.trace is not None and v.label not in drawn]
     left = room - int(room * _FIRST_SHARE if others else room) * bool(pair)
     cell, about = next_cell(comparison)
@@ -168,15 +175,21 @@ def _chapter(
     )
 
 
+def _first_traced(comparison: Comparison) -> str:
+    """The best variant that has a trace and is not the baseline; "" without one."""
+    traced = {variant.label for variant in comparison.variants if variant.trace is not None}
+    ranked = (label for label in ranked_labels(comparison) if label in traced)
+    return next((label for label in ranked if label != comparison.baseline), "")
+
+
 def _pair(comparison: Comparison, label: str, room: int) -> tuple[BeforeAfterView | None, str]:
-    """The best variant beside the baseline, or why they cannot stand beside each other."""
+    """A variant beside the baseline, or why they cannot stand beside each other."""
     traced = {v.label: v.trace for v in comparison.variants if v.trace is not None}
     if not traced:
         return None, _UNTRACED
     before, after = traced.get(comparison.baseline), traced.get(label)
-    if before is None or after is None or label == comparison.baseline:
-        known = shown_label(next(iter(traced)))
-        return None, _ONE_TRACE.format(label=known) if len(traced) == 1 else _UNTRACED
+    if before is None or after is None:
+        return None, _ONE_TRACE.format(label=shown_label(next(iter(traced))))
     names = (shown_label(comparison.baseline), shown_label(label))
     try:
         aligned = align(before, after, labels=names)
