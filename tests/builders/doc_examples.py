@@ -335,6 +335,11 @@ def serve_bench(program, toggles, **named):
 
 wb.serve_bench = serve_bench
 """
+_SERVED_RESULT = """
+import workbench as wb
+from tests.builders.served_models import served
+comparison = served()
+"""
 CONTEXTS = {
     "graph": _GRAPH,
     "own graph": _GRAPH,
@@ -360,6 +365,7 @@ CONTEXTS = {
     "memory": _MEMORY,
     "charts": _CHARTS,
     "served": _SERVED,
+    "served result": _SERVED_RESULT,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "workers' traces": _WORKERS_TRACES,
     "none": "",
