@@ -7,16 +7,27 @@ that cost much are fewer: tests/builders/examples.py.
 import gc
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from workbench import _native
+from workbench.experiments.measurement import phase_times
 
 EXAMPLES = int(os.environ.get("WORKBENCH_FUZZ_EXAMPLES", "25"))
 settings.register_profile("workbench", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("workbench")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def learned_times(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What phases take is learned for these tests alone, not for the user."""
+    home = tmp_path_factory.mktemp("phase-times")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(phase_times, "phase_times_home", lambda: home)
+        yield
 
 
 @pytest.fixture

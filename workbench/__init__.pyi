@@ -12,6 +12,7 @@ from workbench.core.analysis.critical_path import CriticalPath as CriticalPath
 from workbench.core.analysis.critical_path import critical_path as critical_path
 from workbench.core.analysis.embedding_lens.lens import EmbeddingLens as EmbeddingLens
 from workbench.core.analysis.findings.finding import Findings as Findings
+from workbench.core.analysis.limit.limit import Limit as Limit
 from workbench.core.analysis.memory.memory import Memory as Memory
 from workbench.core.analysis.memory.memory import memory as memory
 from workbench.core.boundary.boundary import Boundary as Boundary
@@ -51,6 +52,7 @@ from workbench.errors import WorkbenchError as WorkbenchError
 from workbench.experiments.comparison.compare import compare as compare
 from workbench.experiments.comparison.embedding_lens import embedding_lens as embedding_lens
 from workbench.experiments.comparison.findings import findings as findings
+from workbench.experiments.comparison.limit import limit as limit
 from workbench.experiments.comparison.results import Comparison as Comparison
 from workbench.experiments.comparison.trace import trace as trace
 from workbench.experiments.program.function_program import FunctionProgram as FunctionProgram
@@ -71,6 +73,9 @@ from workbench.experiments.what_if.ceilings import ceilings as ceilings
 from workbench.experiments.what_if.ceilings import speed_up as speed_up
 from workbench.experiments.what_if.measured_ceilings import measured_ceilings as measured_ceilings
 from workbench.experiments.what_if.predict import predict as predict
+from workbench.exporting.export import export as export
+from workbench.exporting.exported import Export as Export
+from workbench.exporting.load_saved import load_saved as load_saved
 from workbench.freed_memory import keep_freed_memory as keep_freed_memory
 from workbench.ops.embedding_variable.to_pandas import (
     read_embedding_variable as read_embedding_variable,

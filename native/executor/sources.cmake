@@ -16,6 +16,10 @@ if(WORKBENCH_HAS_EXECUTORS)
     policies/ordered/ordered_values.cc
     policies/propagated/propagated_step.cc
     policies/stock_executor.cc
+    server/mark_pass.cc
+    server/partition_kernel.cc
+    server/partition_op.cc
+    server/partition_pass.cc
     step/async_kernel.cc
     step/executor_state.cc
     step/intra_op_pool.cc
@@ -34,6 +38,7 @@ plain_tests(
   scheduling/dag
   scheduling/workers
   scheduling/workers_stress
+  server/pending_graphs
   step/step_stress)
 
 if(WORKBENCH_BUILD_TESTS)

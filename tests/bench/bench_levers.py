@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import workbench as wb
+from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import WorkbenchError
+from workbench.experiments.program.variant import variants_of
 from workbench.models import MODELS
 
 ROWS = 50_000
@@ -60,9 +62,18 @@ def row(name: str, toggles: Sequence[str], budget_s: float) -> str:
             )
         except WorkbenchError as error:
             return f"| {name} | {error} |"
-    cells = [f"{each.ratio:.2f} ({each.low:.2f}–{each.high:.2f})" for each in comparison.ratios]
+    cells = [cell(comparison, toggle) for toggle in toggles]
     step_ms = comparison.variants[0].step_ms_median
     return f"| {name} | {step_ms:.1f} ms | {' | '.join(cells)} |"
+
+
+def cell(comparison: wb.Comparison, toggle: str) -> str:
+    """A choice's ratio with its interval, or why it has none."""
+    (_, variant) = variants_of([toggle], StageOptions(), SmartStageOptions())
+    ratio = comparison.ratio_of(variant.label)
+    if ratio is None:
+        return comparison.failed.get(variant.label, "not measured")
+    return f"{ratio.ratio:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"
 
 
 if __name__ == "__main__":

@@ -140,6 +140,9 @@ def run(text: str) -> None:
         ahead = StageOptions(capacity=2, num_threads=1)
         smart = SmartStageOptions(stale_lookups=given.get("stale_lookups", 0))
         wishes = optimizations_of(given["toggle"], ahead, smart)
+    # All tests of clusters also pass under a policy: CLUSTER_TESTS_EXECUTOR=inline.
+    if os.environ.get("CLUSTER_TESTS_EXECUTOR"):
+        wishes = dataclasses.replace(wishes, executor=os.environ["CLUSTER_TESTS_EXECUTOR"])
     found = run_task(
         _PROGRAMS[given["program"]](home, task, given),
         wishes,

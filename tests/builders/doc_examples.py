@@ -204,6 +204,11 @@ ids = tf.sparse.from_dense(tf.constant([[1, 2], [3, 0]], tf.int64))
 table = v1.get_variable("table", [9, 4])
 """
 )
+_EXPORT = """
+import tensorflow as tf
+import workbench as wb
+from workbench.ops import grouped_embedding_lookup
+"""
 _LOOKUP_FUNCTION = """
 import tensorflow as tf
 import workbench as wb
@@ -263,6 +268,15 @@ def traced(*arguments, **named):
     return trace
 
 wb.embedding_lens, wb.trace = embedding_lens, traced
+"""
+_LIMIT = """
+import dataclasses
+import workbench as wb
+from tests.builders.comparisons import comparison
+from tests.builders.limits import product_trace
+trace, comparison = product_trace(), comparison()
+fused = dataclasses.replace(comparison.variants[0], label="auto fused", trace=trace)
+comparison = dataclasses.replace(comparison, variants=(*comparison.variants, fused))
 """
 _MEMORY = """
 import workbench as wb
@@ -340,6 +354,37 @@ import workbench as wb
 from tests.builders.served_models import served
 comparison = served()
 """
+# A model that TensorFlow 1 exported, and one of TensorFlow 2.
+_EXPORTED = """
+import tensorflow as tf
+import workbench as wb
+v1 = tf.compat.v1
+
+with tf.Graph().as_default(), v1.Session() as session:
+    inputs = {name: v1.placeholder(tf.int64, [None], name=name) for name in ("user", "item")}
+    rows = [tf.nn.embedding_lookup(v1.get_variable(f"{name}s", [9, 4]), inputs[name])
+            for name in inputs]
+    scores = tf.reduce_sum(rows[0] * rows[1], 1, name="scores")
+    session.run(v1.global_variables_initializer())
+    v1.saved_model.simple_save(session, "my_model", inputs, {"scores": scores})
+"""
+_SIGNATURE = """
+import tensorflow as tf
+import workbench as wb
+
+class Model(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.tables = [tf.Variable(tf.ones([9, 4])) for _ in range(2)]
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64)] * 2)
+    def score(self, user, item):
+        user, item = (tf.gather(*each) for each in zip(self.tables, (user, item)))
+        return {"scores": tf.reduce_sum(user * item, 1)}
+
+trained = Model()
+tf.saved_model.save(trained, "my_tf2_model", signatures=trained.score)
+"""
 CONTEXTS = {
     "graph": _GRAPH,
     "own graph": _GRAPH,
@@ -351,7 +396,10 @@ CONTEXTS = {
     "own function": _MY_MODEL + _COMPARE,
     "function": _FUNCTION,
     "sparse ids": _IDS,
+    "export": _EXPORT,
     "lookup function": _LOOKUP_FUNCTION,
+    "served model": _EXPORTED,
+    "signature": _SIGNATURE,
     "learned": _LEARNED,
     "path": _PATH,
     "predicted": _PREDICTED,
@@ -362,6 +410,7 @@ CONTEXTS = {
     "trace": _TRACE,
     "two traces": _TWO_TRACES,
     "lens": _LENS,
+    "limit": _LIMIT,
     "memory": _MEMORY,
     "charts": _CHARTS,
     "served": _SERVED,
@@ -371,7 +420,7 @@ CONTEXTS = {
     "none": "",
     "eager": "",
 }
-_EAGER = ("own function", "function", "lookup function", "eager")
+_EAGER = ("own function", "function", "lookup function", "signature", "eager")
 
 
 @dataclasses.dataclass(frozen=True)

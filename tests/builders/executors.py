@@ -2,12 +2,15 @@
 
 `same`: a graph runs nine times in a session of stock TensorFlow and in one of a policy, and every
 fetch of every step must be equal to the bit. The cost model learns in the steps 2 to 4 and
-schedules by what it learned from step 5 on, so both are compared.
+schedules by what it learned from step 5 on, so both are compared. With EXECUTOR_TESTS_ON=server in
+the environment, both sessions are on a server of this process.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -77,6 +80,12 @@ def bits(values: Any) -> list[tuple]:
     return found
 
 
+@functools.cache
+def local_server() -> v1.train.Server:
+    """A server of this process, with two CPU devices; it lasts as long as the process."""
+    return v1.train.Server.create_local_server(v1.ConfigProto(device_count={"CPU": 2}))
+
+
 def outcomes(
     session: v1.Session,
     fetches: Any,
@@ -100,9 +109,16 @@ def same(
 ) -> list[list[tuple]]:
     """Runs the fetches under stock and under the policy; returns what both gave."""
     graph = v1.get_default_graph()
+    on_server = os.environ.get("EXECUTOR_TESTS_ON") == "server"
+    target = local_server().target if on_server else ""
     found = {}
     for each in ("stock", policy):
-        with v1.Session(graph=graph, config=config_of(each, config)) as session:
+        asked = config_of(each, config)
+        if on_server:
+            # A server keeps its variables, and has no threads of a session's own.
+            v1.Session.reset(target)
+            asked.use_per_session_threads = False
+        with v1.Session(target, graph=graph, config=asked) as session:
             found[each] = outcomes(session, fetches, feeds, steps=steps, before=before)
     assert found[policy] == found["stock"]
     return found["stock"]

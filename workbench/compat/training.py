@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from workbench.compat.config import ConfigProto, stock_config, wished_config
-from workbench.core.executor.policy import warn_of_server
+from workbench.core.executor.policy import warn_of_servers
 from workbench.core.tf_graph.target_nodes import mark_target_node
 from workbench.ops.embedding_variable.optimizers import (
     AdagradOptimizer,
@@ -76,7 +76,7 @@ class Supervisor(tf.compat.v1.train.Supervisor):
     ) -> Any:
         """As in TensorFlow; `managed_session` comes through here too."""
         stock = stock_config(config, tf.compat.v1.get_default_graph(), master)
-        warn_of_server(master, stock)
+        warn_of_servers(master, stock)
         return super().prepare_or_wait_for_session(master, stock, *args, **kwargs)
 
 
@@ -96,7 +96,7 @@ def _planned_when_final(
         if config.smart_stage():
             scaffold = given.get("scaffold") or _train.Scaffold()
             given["scaffold"] = _planning(scaffold, config, given["config"], master)
-    warn_of_server(given.get("master"), given.get("config"))
+    warn_of_servers(given.get("master"), given.get("config"))
     return build(**given)
 
 

@@ -19,7 +19,7 @@ from workbench.compat.executor_policy import ExecutorPolicy
 from workbench.compat.overlay import Overlay as _Overlay
 from workbench.compat.smart_stage import SmartStageOptions
 from workbench.compat.staging import prefetch_join, staged
-from workbench.core.executor.policy import warn_of_server
+from workbench.core.executor.policy import warn_of_servers
 from workbench.core.session.prefetch_hook import make_prefetch_hook
 from workbench.ops.embedding_variable.variable import (
     CBFFilter,
@@ -77,7 +77,7 @@ class Session(_tensorflow.compat.v1.Session):
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
         stock = stock_config(config, graph or _v1.get_default_graph(), target)
-        warn_of_server(target, stock)
+        warn_of_servers(target, stock)
         super().__init__(target, graph, stock)
 
 
@@ -88,7 +88,7 @@ class InteractiveSession(_tensorflow.compat.v1.InteractiveSession):
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
         stock = stock_config(config, graph or _v1.get_default_graph(), target)
-        warn_of_server(target, stock)
+        warn_of_servers(target, stock)
         super().__init__(target, graph, stock)
 
 

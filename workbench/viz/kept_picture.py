@@ -57,7 +57,13 @@ def framed_html(still: str, page: str, title: str) -> str:
     )
 
 
-def kept_view(trace: Trace, title: str | None = None, most_bytes: int = DATA_BYTES) -> TimelineView:
+def kept_view(
+    trace: Trace,
+    title: str | None = None,
+    most_bytes: int = DATA_BYTES,
+    *,
+    measured_ns: int | None = None,
+) -> TimelineView:
     """The timeline of a trace as a saved notebook can keep it: the last steps of a long one."""
     runs = trace.steps()
     numbers = runs["number"].tolist()
@@ -67,7 +73,7 @@ def kept_view(trace: Trace, title: str | None = None, most_bytes: int = DATA_BYT
         kept = max(1, kept * _MOST_EVENTS // events)
     while True:
         steps = None if kept == len(numbers) else (numbers[-kept], numbers[-1])
-        view = timeline_view(trace, title=title, steps=steps)
+        view = timeline_view(trace, title=title, steps=steps, measured_ns=measured_ns)
         size = len(view.columns.packed)
         if size <= most_bytes or kept <= 1:
             break

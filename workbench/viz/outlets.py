@@ -12,6 +12,7 @@ from workbench.core.analysis.cluster_report import ClusterReport
 from workbench.core.analysis.critical_path import CriticalPath
 from workbench.core.analysis.embedding_lens.lens import EmbeddingLens
 from workbench.core.analysis.findings.finding import Findings
+from workbench.core.analysis.limit.limit import Limit
 from workbench.core.analysis.memory.memory import Memory
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.executor.learned_costs import LearnedCosts
@@ -22,6 +23,7 @@ from workbench.core.what_if.calibration import Calibration
 from workbench.core.what_if.ceilings import Ceilings
 from workbench.core.what_if.predictions import Predictions
 from workbench.experiments.comparison.findings import ComparedFindings
+from workbench.experiments.comparison.limit import ComparedLimits
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.search.best import Best
 from workbench.experiments.serving.results import ServingComparison
@@ -43,6 +45,7 @@ from workbench.viz.executor.learned_costs import (
 from workbench.viz.findings.text import compared_findings_text, findings_text
 from workbench.viz.findings.view import compared_views, findings_view
 from workbench.viz.kept_picture import DATA_BYTES, Picture, kept_view, pictures_html
+from workbench.viz.limit.view import LimitView, limit_view
 from workbench.viz.memory.view import MemoryView, memory_view
 from workbench.viz.predictions.calibration_text import calibration_text
 from workbench.viz.predictions.calibration_view import calibration_view
@@ -174,6 +177,14 @@ def _cluster(view: ClusterView) -> str:
     return title + "".join(map(table_html, view.tables)) + sentences
 
 
+def _limits(limits: ComparedLimits) -> list[LimitView]:
+    return [limit_view(limit, label) for label, limit in limits.variants]
+
+
+def _limits_text(views: list[LimitView]) -> str:
+    return "\n\n".join(view.describe() for view in views)
+
+
 _TABLE: Sequence[Outlets] = (
     Outlets(kinds=(Trace,), view=kept_view, text=TimelineView.describe, more=_picture),
     Outlets(kinds=(StepMetrics,), view=_metrics, text=_metrics_text, more=table_html),
@@ -226,6 +237,22 @@ _TABLE: Sequence[Outlets] = (
         template="memory/memory.html.j2",
         macro="memory",
         sheets=("critical_path", "memory"),
+    ),
+    Outlets(
+        kinds=(Limit,),
+        view=limit_view,
+        text=LimitView.describe,
+        template="limit/limit.html.j2",
+        macro="limit",
+        sheets=("critical_path", "limit"),
+    ),
+    Outlets(
+        kinds=(ComparedLimits,),
+        view=_limits,
+        text=_limits_text,
+        template="limit/limit.html.j2",
+        macro="compared",
+        sheets=("critical_path", "limit"),
     ),
     Outlets(
         kinds=(ComparedFindings,),

@@ -1,11 +1,14 @@
 #include "executor/policies/executor.h"
 
+#include <cinttypes>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "executor/policies/ordered/ordered_step.h"
 #include "executor/policies/propagated/propagated_step.h"
@@ -105,6 +108,20 @@ const std::string& CostModelExecutorType(const CostModel::Settings& settings) {
   const auto [found, added] = types->insert(type);
   if (added) Register(type, ExecutorPolicy::kCostModel, settings);
   return *found;
+}
+
+absl::Status RegisterExecutorType(const std::string& type) {
+  if (!absl::StartsWith(type, kCostModelExecutor) || type == kCostModelExecutor) {
+    return absl::OkStatus();
+  }
+  const std::string format = absl::StrCat(
+      kCostModelExecutor, "(start=%" SCNd64 ",stop=%" SCNd64 ",batch_ns=%" SCNd64 ",batch_ops=%" SCNd64 ")");
+  CostModel::Settings settings;
+  const int read = std::sscanf(type.c_str(), format.c_str(), &settings.start_step,
+                               &settings.stop_step, &settings.batch_ns, &settings.batch_ops);
+  if (read == 4 && CostModelExecutorType(settings) == type) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("no executor has the name '", type.substr(0, 100), "'"));
 }
 
 }  // namespace workbench

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "executor/scheduling/cost_model.h"
 
 namespace workbench {
@@ -16,6 +17,9 @@ constexpr char kStockExecutor[] = "WORKBENCH_STOCK";
 
 // The name of the cost-model type with these settings; registers the type if it is new.
 const std::string& CostModelExecutorType(const CostModel::Settings& settings);
+
+// Registers a cost-model type that another process has named. Other types are registered already.
+absl::Status RegisterExecutorType(const std::string& type);
 
 }  // namespace workbench
 

@@ -23,6 +23,7 @@ EXAMPLES = 64
 LOSSES = re.compile(r"loss ([-\d.naif]+) at first, ([-\d.naif]+) at last")
 EACH = (
     *("stage", "smart_stage", "fused_v1", "fused_v2", "grouped", "auto_fused"),
+    *("inline_executor", "cost_model_executor"),
     "smart_stage+grouped",
 )
 

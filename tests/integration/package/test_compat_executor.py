@@ -257,21 +257,3 @@ def test_the_examples_run_against_a_server_too(policy, tmp_path):
         tmp_path,
     )
     assert lines == ["[1, 2, 3]"]
-
-
-def test_a_server_that_takes_no_policy_is_named(caplog):
-    import tensorflow as tf
-
-    from workbench.core.executor import policy
-
-    policy._warned.clear()
-    config = policy.executor_options("inline")
-    policy.warn_of_server("", config)
-    policy.warn_of_server("grpc://worker:2222", tf.compat.v1.ConfigProto())
-    assert not caplog.records
-    for _ in range(2):
-        policy.warn_of_server("grpc://worker:2222", config)
-    (record,) = caplog.records
-    assert "executor policy INLINE" in record.getMessage()
-    assert "grpc://worker:2222" in record.getMessage()
-    assert "without the session's config" in record.getMessage()

@@ -13,7 +13,7 @@ from workbench.cli.results import write_report
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError
 from workbench.experiments.serving.p99_limit import NONE, P99Limit
-from workbench.experiments.serving.toggles import names, serving_variants
+from workbench.experiments.serving.toggles import names, setting_of
 from workbench.files.atomic_file import require_writable_file
 
 Number = TypeVar("Number", int, float)
@@ -178,7 +178,7 @@ def _limit(text: str) -> str:
 
 
 def _toggle(text: str) -> str:
-    return _checked(text, lambda name: serving_variants([name]))
+    return _checked(text, setting_of)
 
 
 def _checked(text: str, check: Callable[[str], Any]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.core.capture.op_events import Recording, op_columns
 from workbench.core.capture.partition_edges import partition_edges
+from workbench.core.capture.server_partitions import whole_partitions
 from workbench.core.capture.step_stats import stats_columns
 from workbench.core.capture.step_transfers import transfer_count
 from workbench.core.staging.stage_record import StageRunRecord
@@ -48,7 +49,7 @@ def ops_of_stats(
     ops = stats_columns([*(step.metadata for step in settled), *of_stages])
     # The step that has the graphs may be one of those that are left out.
     runs = [each for each in (*(step.metadata for step in steps), *of_stages) if each is not None]
-    graphs = [graph for run in runs for graph in run.partition_graphs]
+    graphs = list(whole_partitions(graph for run in runs for graph in run.partition_graphs))
     return dataclasses.replace(ops, edges=partition_edges(graphs, ops.nodes)), settled
 
 

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from workbench.core.capture.cpu_time import StepClock
 from workbench.core.capture.session_recorder import SessionRecorder
+from workbench.core.capture.shape_steps import ShapeSteps
 from workbench.core.session.session_facts import server_of
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
@@ -57,6 +58,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         # A hook may outlive its session, and must not hold what that holds.
         self._session: Callable[[], Any] = lambda: None
         self._recorder: SessionRecorder | None = None
+        self._shapes: ShapeSteps | None = None
         self._local = threading.local()
         self._lock = threading.Lock()
         self._step = 0
@@ -64,7 +66,12 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         self._last = -1
 
     def start(
-        self, *, step_stats: bool = False, sample_cpu: bool = True, ask_rules: bool = True
+        self,
+        *,
+        step_stats: bool = False,
+        sample_cpu: bool = True,
+        ask_rules: bool = True,
+        shapes: bool = False,
     ) -> None:
         """Traces from the next step on.
 
@@ -75,6 +82,9 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
             thread takes up to a twentieth of a core for it, less and less in a longer capture.
           ask_rules: note which nodes `auto_fused` would do without, for `findings`; `stop` takes
             up to half a second longer for each 2,000 nodes of the graph.
+          shapes: note the shapes of all tensors, for `limit`. The next step tells them, and with a
+            stage up to seven more; they take longer, and are no part of the trace. A server's steps
+            tell none.
 
         Raises:
           TraceError: the hook is not in a session yet, or is on already.
@@ -90,7 +100,12 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         recorder = SessionRecorder(
             session, self._title, self._untraced(), step_stats, sample_cpu, ask_rules
         )
-        recorder.start()
+        if shapes and not server_of(session):
+            # It starts once they are known.
+            self._shapes = ShapeSteps(session)
+        else:
+            self._shapes = None
+            recorder.start()
         self._recorder = recorder
 
     def stop(self) -> Trace:
@@ -102,7 +117,11 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         recorder, self._recorder = self._recorder, None
         if recorder is None:
             raise TraceError("the capture is off; call start() before the steps to trace")
-        return recorder.stop()
+        shapes, self._shapes = self._shapes, None
+        if shapes is None:
+            return recorder.stop()
+        shapes.end()
+        return shapes.added_to(recorder.stop())
 
     def rescue(self) -> Trace | None:
         """Ends tracing of a session that has ended, such as one whose server was killed.
@@ -114,6 +133,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         recorder, self._recorder = self._recorder, None
         if recorder is None:
             return None
+        self._shapes = None
         try:
             return recorder.stop(session_ended=True)
         except TraceError:
@@ -123,6 +143,7 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         """Notes the session; a re-created one ends a capture that was on."""
         del coord
         recorder, self._recorder = self._recorder, None
+        self._shapes = None
         if recorder is not None:
             recorder.abandon()
         self._session = weakref.ref(session)
@@ -136,7 +157,12 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         with self._lock:
             self._step += 1
             step = self._step
+            shapes = self._shapes_to_ask()
         recorder = self._recorder
+        if shapes is not None:
+            self.clock.interrupt()
+            self._local.run = shapes
+            return v1.train.SessionRunArgs(None, options=shapes.options())
         self._local.run = None if recorder is None else (recorder, step, time.time_ns())
         if recorder is None:
             self.clock.begin()
@@ -144,6 +170,16 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         self.clock.interrupt()
         options = recorder.begin_step()
         return None if options is None else v1.train.SessionRunArgs(None, options=options)
+
+    def _shapes_to_ask(self) -> ShapeSteps | None:
+        """What still asks steps for shapes; starts the recorder once none does."""
+        shapes = self._shapes
+        if shapes is None or self._recorder is None or self._recorder.started:
+            return None
+        if shapes.ended:
+            self._recorder.start()
+            return None
+        return shapes
 
     def _untraced(self) -> UntracedSteps | None:
         """The time of the untraced steps; the CPU time of a server is not known here."""
@@ -157,6 +193,8 @@ class CaptureHook(tf.compat.v1.train.SessionRunHook):
         run, self._local.run = self._local.run, None
         if run is None:
             self.clock.end()
+        elif isinstance(run, ShapeSteps):
+            run.add_step(run_values.run_metadata)
         else:
             recorder, step, start_ns = run
             end_ns = time.time_ns()

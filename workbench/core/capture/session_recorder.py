@@ -22,6 +22,7 @@ from workbench.core.capture.fusable import with_fusable
 from workbench.core.capture.idle_cores import packs_when_idle
 from workbench.core.capture.op_events import Recording
 from workbench.core.capture.run_ops import ops_of_stats, recorded_ops
+from workbench.core.capture.server_partitions import policies
 from workbench.core.cluster.aligned_ops import AlignedOps, align_ops, lost_transfers
 from workbench.core.session.running.stage_run import StageRun, live_runs
 from workbench.core.session.session_facts import server_of, trace_level, traced_by_executor
@@ -42,6 +43,9 @@ class SessionRecorder:
 
     Between `start` and `stop` every stage of the session is traced; its
     caller adds the main steps. Safe for several threads that run steps.
+
+    Attributes:
+      started: whether it was started.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class SessionRecorder:
 
         `step_stats`, `sample_cpu` and `ask_rules` are as of `CaptureHook.start`.
         """
+        self.started = False
         self._session = session
         self._why = _BECAUSE_OF_OPTION if step_stats else _why_step_stats(session)
         self._step_stats = bool(self._why)
@@ -82,6 +87,7 @@ class SessionRecorder:
 
     def start(self) -> None:
         """Switches the tracer, that of the stages and the buffers' event logs on."""
+        self.started = True
         # First: of a run that is recorded, every op must be.
         self._recording = None if self._step_stats else Recording()
         self._stages = list(live_runs(self._session))
@@ -148,6 +154,7 @@ class SessionRecorder:
             self._meta(),
             lost_ops=lost,
             lost_transfers=lost_transfers(ops.transfers, len(steps)),
+            server_policies=policies(step.metadata for step in steps),
         )
         meta = _with_clocks(meta, aligned)
         if samples is not None:
@@ -225,8 +232,8 @@ def _why_step_stats(session: Any) -> str:
     server = server_of(session)
     if server:
         return (
-            f"a session on a server ({server}) runs on TensorFlow's own executor; trace a session "
-            "without a server"
+            f"a session on a server ({server}) returns what its workers saw as step stats; trace a "
+            "session without a server"
         )
     if traced_by_executor(session):
         return ""

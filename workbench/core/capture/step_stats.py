@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workbench.core.capture.server_partitions import is_partition
 from workbench.core.capture.step_transfers import is_transfer, transfer_row
 from workbench.core.trace.op_columns import NODE_COLUMNS, TRANSFER_COLUMNS, OpColumns
 
@@ -76,13 +77,13 @@ def op_spans(metadata: Any) -> Iterator[OpSpan]:
       metadata: a `RunMetadata` of a run with trace level SOFTWARE_TRACE or above.
 
     Yields:
-      One span per executed node; the executor's own source and sink, and records of tensors that
-      were received from other tasks, are left out.
+      One span per executed node. The executor's own source and sink, records of tensors that were
+      received from other tasks, and nodes that run a whole partition are left out.
     """
     for device_stats in metadata.step_stats.dev_stats:
         device = device_stats.device
         for stats in device_stats.node_stats:
-            if stats.node_name in BOOKKEEPING or is_transfer(stats):
+            if stats.node_name in BOOKKEEPING or is_transfer(stats) or is_partition(stats):
                 continue
             start_ns = stats.all_start_nanos or stats.all_start_micros * 1000
             length_ns = max(stats.op_end_rel_nanos, stats.all_end_rel_nanos, 0)

@@ -1,9 +1,9 @@
 """Executor policies: which of Workbench's executors runs a session or the calls of a tf.function.
 
 The executors are native and registered by name when the library loads; a policy becomes such a
-name, which TensorFlow takes in a session's config and with the call of a function. A session on a
-gRPC server runs on stock TensorFlow's executor, whatever its config says: the server's workers make
-executors without a look at it.
+name, which TensorFlow takes in a session's config and with the call of a function. Workers of a
+server make executors without a look at the config. So passes of the library carry the policy there,
+see native/executor/server/partition.h.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from tensorflow.python.eager import context
 from workbench import _native
 from workbench.core.options import CostModelOptions
 from workbench.core.options import ExecutorPolicy as ExecutorPolicy
+from workbench.core.session.server_library import REMEDY, tasks_without_library
 from workbench.core.session.session_facts import OWN_EXECUTORS, STOCK_EXECUTOR
 from workbench.errors import OptionError
 from workbench.ignored import warn_ignored
 
 _LOG = logging.getLogger("workbench")
-_warned: set[str] = set()
+_checked: set[tuple[str, str]] = set()
 _StockConfig = tf.compat.v1.ConfigProto
 # The names under which native/executor/policies registers them.
 _TYPES = {
@@ -128,8 +129,8 @@ def executor_type(policy: ExecutorPolicy | str, learning: CostModelOptions) -> s
     return name.decode()
 
 
-def warn_of_server(target: Any, config: Any) -> None:
-    """Warns, once for each policy, that sessions of a server run on TensorFlow's own executor.
+def warn_of_servers(target: Any, config: Any) -> None:
+    """Warns, once for each policy and server, of tasks on which an executor policy cannot act.
 
     Args:
       target: of the session; empty for a local one.
@@ -137,13 +138,24 @@ def warn_of_server(target: Any, config: Any) -> None:
     """
     executor = config.experimental.executor_type if config is not None else ""
     is_policy = executor.startswith(OWN_EXECUTORS) and executor != STOCK_EXECUTOR
-    if not target or not is_policy or executor in _warned:
+    address = target.decode() if isinstance(target, bytes) else str(target or "")
+    if not address or not is_policy or (executor, address) in _checked:
         return
-    _warned.add(executor)
-    _LOG.warning(
-        "executor policy %s: a session on a server (%s) runs on TensorFlow's own executor, because "
-        "a server's workers make executors without the session's config; steps are right, but no "
-        "faster. Run the session without a server to have the policy.",
-        executor.split("(", 1)[0].removeprefix(OWN_EXECUTORS),
-        target if isinstance(target, str) else target.decode(),
-    )
+    _checked.add((executor, address))
+    name = executor.split("(", 1)[0].removeprefix(OWN_EXECUTORS)
+    if config.graph_options.build_cost_model > 0:
+        _LOG.warning(
+            "executor policy %s: a session on a server that builds a cost model runs on "
+            "TensorFlow's own executor; leave graph_options.build_cost_model at 0 for the policy",
+            name,
+        )
+        return
+    without = tasks_without_library(address, config.device_filters)
+    if without:
+        _LOG.warning(
+            "executor policy %s: %s has not loaded Workbench's library and runs its part of the "
+            "steps on TensorFlow's own executor, which is right but no faster; %s",
+            name,
+            ", ".join(without),
+            REMEDY,
+        )

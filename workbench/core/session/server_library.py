@@ -12,7 +12,7 @@ from workbench.errors import NativeError
 
 v1 = tf.compat.v1
 
-_REMEDY = "write wb.load_library() in its program before tf.distribute.Server(…)"
+REMEDY = "write wb.load_library() in its program before tf.distribute.Server(…)"
 _TARGET = re.compile(r"remote target (/job:[^ ]+)")
 
 
@@ -29,23 +29,40 @@ def check_servers(target: str, jobs: Sequence[str] = ("ps",)) -> None:
     Raises:
       NativeError: names the tasks without it and the line to write there.
     """
-    config = v1.ConfigProto(device_filters=[f"/job:{job}" for job in jobs])
-    with tf.Graph().as_default(), v1.Session(target, config=config) as session:
-        # Fed, since what is constant would be computed in this process.
-        ids = v1.placeholder(tf.int64, [None])
-        without = []
-        for task in _tasks(session, jobs):
-            with tf.device(f"{task}/device:CPU:0"):
-                probe = _native.library().workbench_unique_with_counts(ids)
-            try:
-                session.run(probe, {ids: [1]})
-            except tf.errors.NotFoundError:
-                without.append(_short(task))
+    without = tasks_without_library(target, [f"/job:{job}" for job in jobs])
     if without:
         raise NativeError(
             f"{', '.join(without)} of the cluster {'has' if len(without) == 1 else 'have'} not "
-            f"loaded Workbench's library; {_REMEDY}"
+            f"loaded Workbench's library; {REMEDY}"
         )
+
+
+def tasks_without_library(target: str, device_filters: Sequence[str] = ()) -> list[str]:
+    """Tasks of a cluster whose process has not loaded Workbench's library.
+
+    Args:
+      target: of a server of the cluster, `server.target`.
+      device_filters: as of a session's config: the tasks that are asked; none are all. It waits
+        until they serve.
+
+    Returns:
+      Their names, such as "/job:ps/task:0", in order.
+    """
+    config = v1.ConfigProto(device_filters=device_filters)
+    with tf.Graph().as_default(), v1.Session(target, config=config) as session:
+        # Fed, since what is constant would be computed in this process.
+        ids = v1.placeholder(tf.int64, [None])
+        return [_short(task) for task in _tasks(session) if not _has_library(session, task, ids)]
+
+
+def _has_library(session: tf.compat.v1.Session, task: str, ids: tf.Tensor) -> bool:
+    with tf.device(f"{task}/device:CPU:0"):
+        probe = _native.library().workbench_unique_with_counts(ids)
+    try:
+        session.run(probe, {ids: [1]})
+    except tf.errors.NotFoundError:
+        return False
+    return True
 
 
 def without_library(stage: str, server: str, error: tf.errors.NotFoundError) -> NativeError:
@@ -59,14 +76,13 @@ def without_library(stage: str, server: str, error: tf.errors.NotFoundError) -> 
     target = _TARGET.search(error.message)
     where = _short(target[1]) if target else f"the server {server}"
     return NativeError(
-        f"{where} has no stage {stage!r}: its process has not loaded Workbench's library; {_REMEDY}"
+        f"{where} has no stage {stage!r}: its process has not loaded Workbench's library; {REMEDY}"
     )
 
 
-def _tasks(session: tf.compat.v1.Session, jobs: Sequence[str]) -> list[str]:
-    """Names of all tasks of the jobs, "/job:ps/replica:0/task:0"."""
-    names = {device.name.rpartition("/device:")[0] for device in session.list_devices()}
-    return sorted(name for name in names if name.split("/")[1].removeprefix("job:") in jobs)
+def _tasks(session: tf.compat.v1.Session) -> list[str]:
+    """The tasks that a session reaches, "/job:ps/replica:0/task:0"."""
+    return sorted({device.name.rpartition("/device:")[0] for device in session.list_devices()})
 
 
 def _short(task: str) -> str:

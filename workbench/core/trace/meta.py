@@ -70,6 +70,7 @@ class TraceMeta:
       task: the task on whose clock the times are; "" in a trace of one task.
       clock_offset_ns: what the clock of each other task showed more than that, by name of the task.
       clock_error_ns: how much more or less each of these may be.
+      server_policies: executor types by which workers of a server ran the steps, by device.
       untraced: the time of steps without a tracer; None where it was not measured.
       source_cores: cores that the process used while only the input ran; None where unknown.
       packs_when_idle: whether two threads share one core although another is idle, in a process
@@ -98,6 +99,7 @@ class TraceMeta:
     task: str = ""
     clock_offset_ns: Mapping[str, int] = dataclasses.field(default_factory=dict)
     clock_error_ns: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    server_policies: Mapping[str, str] = dataclasses.field(default_factory=dict)
     untraced: UntracedSteps | None = None
     source_cores: float | None = None
     packs_when_idle: bool | None = None

@@ -18,8 +18,8 @@ from workbench.files.saved_columns import NoParquetError, opened
 from workbench.files.saved_values import is_file, json_of, shown, value_of
 
 # Format 1 has no edges, and its nodes no source; format 2 has no bytes; format 3 no transfers, and
-# its tracks no task; format 4 does not say which nodes are fusable.
-FORMAT_VERSION = 5
+# its tracks no task; format 4 does not say which nodes are fusable; format 5 has no shapes.
+FORMAT_VERSION = 6
 _FIRST_VERSION = 1
 _VERSION = "format_version"
 _NOTES = "workbench_trace"

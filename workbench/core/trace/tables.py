@@ -42,7 +42,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
     "nodes": (
         *_columns("text", "name", "op", "device"),
-        *_columns("text", "source", "fusable", "fusable_part", optional=True),
+        *_columns("text", "source", "fusable", "fusable_part", "inputs", "outputs", optional=True),
     ),
     "edges": _columns("number", "source", "target", "control"),
     "tracks": (

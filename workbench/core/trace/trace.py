@@ -39,6 +39,8 @@ class Trace(Displayed):
         - fusable: the kind of what a rule of fusion would fuse it with, such as "batch
           normalization"; "" of nodes that stay, and where the rules were not asked.
         - fusable_part: the name of that, likewise.
+        - inputs, outputs: its tensors with their shapes, as `tensor_shapes` writes them; "" where
+          no capture asked for them.
       edges: which of these nodes ran after which: source and target (rows of nodes), control (1
         for a control edge). Without rows where the tracer does not see the graph.
       tracks: one row per track. Ops of main steps are on inter_op tracks, one per OS thread. Ops of

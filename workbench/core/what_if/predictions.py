@@ -70,6 +70,20 @@ class Predicted:
         """Name of the setting."""
         return self.scenario.label
 
+    def in_time_of(self, factor: float) -> Predicted:
+        """The same where steps take so many times as long; ratios stay.
+
+        Args:
+          factor: the time of a step over that of an untraced step beside the trace.
+        """
+        return dataclasses.replace(
+            self,
+            step_ms=factor * self.step_ms,
+            low_ms=factor * self.low_ms,
+            high_ms=factor * self.high_ms,
+            bound_ms=factor * self.bound_ms,
+        )
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Withheld:
@@ -135,6 +149,21 @@ class Predictions(Displayed):
     def of(self, label: str) -> Predicted | None:
         """What is predicted of the setting of that name; None where nothing is."""
         return next((each for each in self.predicted if each.label == label), None)
+
+    def where_a_step_takes(self, step_ms: float) -> Predictions:
+        """The same where an untraced step of the traced setting takes so long; ratios stay.
+
+        A trace takes its steps at another time than a measurement, on a machine that may be faster
+        or slower then.
+
+        Args:
+          step_ms: what was measured.
+        """
+        if self.replay is None or not self.replay.untraced_ms:
+            return self
+        factor = step_ms / self.replay.untraced_ms
+        predicted = tuple(each.in_time_of(factor) for each in self.predicted)
+        return dataclasses.replace(self, predicted=predicted)
 
     def plot(self, *, theme: str | None = None) -> Figure:
         """A plotly figure: the predicted gain of each setting with its range, and what is withheld.

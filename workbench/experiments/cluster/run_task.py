@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.optimizations import Optimizations
-from workbench.errors import UnsupportedError
 from workbench.experiments.cluster.own_machine import (
     is_own_machine,
     on_loopback,
@@ -45,8 +44,8 @@ def run_task(
 
     Args:
       program: what each worker trains.
-      optimizations: toggles; executor policies have no effect on servers. Numbers of threads are
-        those of this task's server.
+      optimizations: toggles. Numbers of threads are those of this task's server. An executor policy
+        is that of all tasks' parts of this worker's steps.
       task: as of `task_from_environment`.
       steps: that each worker runs.
       sync: whether the workers' gradients of a step are averaged and applied once. The first worker
@@ -64,17 +63,11 @@ def run_task(
       What a worker did; None of a parameter server.
 
     Raises:
-      UnsupportedError: an executor policy, which sessions on servers do not obey.
       NativeError: a parameter server without the library runs an op of it.
       OptionError: synchronous training of a program that does not use `wb.cluster.synchronous`.
       RunError: this process runs ops on another number of threads already.
     """
     wishes = optimizations or Optimizations()
-    if wishes.executor is not None:
-        raise UnsupportedError(
-            f"executor={str(wishes.executor)!r}: sessions on TensorFlow's servers run on its own "
-            "executor, whatever their config says; leave the executor out"
-        )
     import tensorflow as tf
 
     server = _server(task, wishes)

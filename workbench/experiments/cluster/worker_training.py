@@ -30,7 +30,7 @@ from workbench.experiments.cluster.trace_files import trace_path
 from workbench.experiments.cluster.trace_hook import TraceHook, meeting
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.steps.built_part import build_part
-from workbench.experiments.worker.steps.session_config import stock_config
+from workbench.experiments.worker.steps.session_config import on_executor, stock_config
 
 # Steps before those that are timed: buffers fill, and grappler has done its work.
 _WARM_STEPS = 10
@@ -191,7 +191,7 @@ def _config(graph: Any, built: Built, wishes: Optimizations, training: Training)
     from workbench.core.session.rewrite import apply
     from workbench.core.smart_stage import prepare_config
 
-    config = stock_config(built)
+    config = on_executor(stock_config(built), wishes.executor, recorded=False)
     if wishes.fuses_graph:
         fusion = plan_fusion(graph)
         training.say(fusion.describe())

@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions, require_at_least
 from workbench.core.toggles.toggle import Toggle
+from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import without_effect
-from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.comparison.running.interleaved_run import run_interleaved
 from workbench.experiments.comparison.running.process_groups import groups_that_fit
 from workbench.experiments.comparison.summary import summary
+from workbench.experiments.comparison.wait import planned_wait
+from workbench.experiments.measurement.machine_load import machine_load, measuring
 from workbench.experiments.measurement.progress import Progress
-from workbench.experiments.measurement.time_budget import TimeBudget, expected_words
+from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.as_code import options_code, toggle_code
 from workbench.experiments.program.builds import builds_code, builds_program
 from workbench.experiments.program.configuration import configuration_of
@@ -29,12 +31,14 @@ from workbench.experiments.program.function_program import (
 from workbench.experiments.program.program import Build
 from workbench.experiments.program.toggles import every_toggle
 from workbench.experiments.program.variant import (
-    Variant,
     require_few_environments,
     variants_of,
 )
 from workbench.experiments.worker.warm_python import warm_python
 from workbench.free_memory import free_bytes
+
+# Of the budget, for the comparison itself where something comes after it.
+_LEAST_SHARE = 0.5
 
 
 def compare(
@@ -54,6 +58,8 @@ def compare(
     command: str | None = None,
     progress: bool | Callable[[str], None] = True,
     answer_limit_s: float | None = None,
+    stop_when_clear: bool = False,
+    samples: Mapping[Optimizations, Trace] | None = None,
 ) -> Comparison:
     """Runs a program without and with its optimizations, each in a child process of its own.
 
@@ -110,6 +116,10 @@ def compare(
       answer_limit_s: seconds after which a choice of a toggle of your own counts as hanging, when
         it builds the program or runs steps. None takes five times what the slowest other variant
         took for an answer, at least 30 seconds, and at least the budget.
+      stop_when_clear: whether the blocks end as soon as each ratio is clear: above 1, below 1, or
+        within 1 % of 1. The intervals then hold at every look, and are wider.
+      samples: traces of un-staged settings that were taken on this machine before, by their
+        setting. Smart stages are planned on these, and no other trace is taken for it.
 
     A variant with a choice of a toggle that fails is left out, and a note says why. The others go
     on. Where the baseline alone would be left, the failure is raised.
@@ -140,13 +150,26 @@ def compare(
         raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
     if answer_limit_s is not None and not answer_limit_s > 0:
         raise OptionError(f"answer_limit_s is {answer_limit_s!r}; expected seconds above 0")
-    shown = Progress(progress)
-    budget = TimeBudget(budget_s)
+    shown = Progress.of(progress)
+    budget = TimeBudget(max(budget_s - shown.reserved_s, _LEAST_SHARE * budget_s))
     left_out: dict[str, str] = {}
     groups = [variants]
     try:
-        shown.phase(_expected(variants, all, budget_s, equivalence_steps))
-        with warm_python() as warm:
+        load = machine_load()
+        shown.machine(load.words)
+        wait = planned_wait(
+            program,
+            variants,
+            budget_s=budget_s,
+            trace_steps=trace_steps,
+            equivalence_steps=equivalence_steps,
+            samples=bool(samples),
+            tries=all,
+            load=load,
+        )
+        shown.plan(wait.phases, budget_s=budget_s)
+        shown.phase(wait.words(shown.later_s))
+        with measuring(program.name), warm_python() as warm:
             if all:
                 left_out = without_effect(program, *options, shown)
                 variants = variants_of(every_toggle(left_out), *options, baseline)
@@ -162,9 +185,13 @@ def compare(
                     verify=verify,
                     progress=shown,
                     answer_limit_s=answer_limit_s,
+                    stop_when_clear=stop_when_clear,
+                    samples=samples,
+                    seed=seed,
                 )
                 for number, group in enumerate(groups)
             ]
+        wait.learn(shown)
     finally:
         shown.end()
     # Of build functions the toggle between them is said by the functions.
@@ -188,6 +215,7 @@ def compare(
         settings={
             "budget_s": budget_s,
             "took_s": round(budget.spent_s(), 1),
+            **({} if load.is_quiet else {"machine": load.past_words}),
             "configuration": configuration.to_json(),
         },
         notes=[
@@ -226,20 +254,6 @@ def _group_words(groups: int) -> list[str]:
         f"{groups} groups, each beside a baseline of its own, which the ratios are to. Compare "
         "ratios, not steps/s, across groups."
     ]
-
-
-def _expected(
-    variants: Sequence[Variant], tries: bool, budget_s: float, equivalence_steps: int
-) -> str:
-    """How long it takes, in words: each variant builds its graph, and again to be compared."""
-    graphs = len(variants) * (2 if equivalence_steps else 1)
-    # What has an effect is tried in one more process, with three graphs.
-    return expected_words(
-        budget_s,
-        processes=len(variants) + tries,
-        graphs=graphs + 3 * tries,
-        cores=usable_cores(),
-    )
 
 
 def _call(

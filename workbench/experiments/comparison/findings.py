@@ -9,9 +9,11 @@ import pandas as pd
 
 from workbench.core.analysis.findings.find import find
 from workbench.core.analysis.findings.finding import Finding, Findings
+from workbench.core.analysis.limit.limit import Limit
 from workbench.core.trace.trace import Trace
 from workbench.display import Displayed
 from workbench.errors import DataError
+from workbench.experiments.comparison.limit import known_limit
 from workbench.experiments.comparison.measured import MeasuredVariant
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.program.toggles import SMART_STAGE, TOGGLES
@@ -67,20 +69,24 @@ def findings(of: Trace | Comparison) -> Findings | ComparedFindings:
       DataError: the comparison has no trace.
     """
     if isinstance(of, Trace):
-        return find(of)
+        return dataclasses.replace(find(of), limit=known_limit(of))
     first = sorted(of.variants, key=lambda variant: variant.label != of.baseline)
     traced = [(each, each.trace) for each in first if each.trace is not None]
     if not traced:
         raise DataError("no variant of the comparison has a trace; compare again with trace_steps")
     return ComparedFindings(
-        variants=tuple((each.label, _knowing(each, find(trace))) for each, trace in traced)
+        variants=tuple(
+            (each.label, _knowing(each, find(trace), known_limit(trace, of)))
+            for each, trace in traced
+        )
     )
 
 
-def _knowing(variant: MeasuredVariant, findings: Findings) -> Findings:
-    """The findings without toggles that are on already."""
+def _knowing(variant: MeasuredVariant, findings: Findings, limit: Limit | None) -> Findings:
+    """The findings without toggles that are on already, and with what is known of the limit."""
     return dataclasses.replace(
         findings,
+        limit=limit,
         findings=tuple(_without_toggle_that_is_on(variant, finding) for finding in findings),
     )
 

@@ -9,10 +9,14 @@ from typing import Any
 from workbench.experiments.comparison.environment import environment
 from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
 from workbench.experiments.comparison.results import Comparison
-from workbench.experiments.comparison.running.interleaved_run import InterleavedRun
+from workbench.experiments.comparison.running.interleaved_run import (
+    InterleavedRun,
+    samples_of_a_step,
+)
 from workbench.experiments.measurement.bounds import bounds_of
-from workbench.experiments.measurement.statistics import mean_interval, ratio_interval, verdict
-from workbench.experiments.program.function_program import AnyProgram, own_batch_size
+from workbench.experiments.measurement.evidence import paired_ratio, rate_interval
+from workbench.experiments.measurement.statistics import verdict
+from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import LEARNING, Variant
 
 
@@ -40,7 +44,13 @@ def summary(
     failed = {label: words for run in runs for label, words in run.failed.items()}
     labels = [variant.label for variant in variants]
     variants[0] = dataclasses.replace(
-        variants[0], notes=(*variants[0].notes, *notes, *_failure_notes(failed, labels))
+        variants[0],
+        notes=(
+            *variants[0].notes,
+            *notes,
+            *_stop_notes(first),
+            *_failure_notes(failed, labels),
+        ),
     )
     return Comparison(
         program=program.name,
@@ -60,11 +70,22 @@ def summary(
             "steps_per_block": _by_label(runs, "steps"),
             "steps_dropped_per_block": _by_label(runs, "dropped"),
             **({"groups": len(runs)} if len(runs) > 1 else {}),
+            **({"stop_when_clear": True} if first.stop_when_clear else {}),
             **settings,
             "bootstrap_seed": seed,
         },
         failed={label: words for label, words in failed.items() if label not in labels},
     )
+
+
+def _stop_notes(run: InterleavedRun) -> list[str]:
+    if not run.stop_when_clear:
+        return []
+    return [
+        f"Blocks might end as soon as every ratio was clear, and ran for {run.plan.rounds} rounds; "
+        "so the intervals hold at whichever round one looks, and are wider than those of a fixed "
+        "number of rounds."
+    ]
 
 
 def _failure_notes(failed: Mapping[str, str], measured: Sequence[str]) -> list[str]:
@@ -86,7 +107,7 @@ def _measured_variants(runs: Sequence[InterleavedRun], seed: int) -> list[Measur
 
 def _measured(variant: Variant, run: InterleavedRun, seed: int) -> MeasuredVariant:
     blocks = run.measured[variant.label]
-    rate = mean_interval(blocks.rates, seed)
+    rate = rate_interval(blocks.rates, seed=seed, anytime=run.stop_when_clear)
     return MeasuredVariant(
         label=variant.label,
         steps_per_s=rate.value,
@@ -102,9 +123,14 @@ def _measured(variant: Variant, run: InterleavedRun, seed: int) -> MeasuredVaria
 
 def _ratio(program: AnyProgram, run: InterleavedRun, variant: Variant, seed: int) -> Ratio:
     first = run.variants[0]
-    steps = ratio_interval(run.measured[variant.label].rates, run.measured[first.label].rates, seed)
-    # Of samples where a step has more of them.
-    interval = steps.scaled(_batch(program, variant) / _batch(program, first))
+    interval = paired_ratio(
+        run.measured[variant.label].rates,
+        run.measured[first.label].rates,
+        # Of samples where a step has more of them.
+        samples_of_a_step(program, variant) / samples_of_a_step(program, first),
+        seed=seed,
+        anytime=run.stop_when_clear,
+    )
     return Ratio(
         label=variant.label,
         ratio=interval.value,
@@ -114,11 +140,6 @@ def _ratio(program: AnyProgram, run: InterleavedRun, variant: Variant, seed: int
         # A trace has no times of kernels on a GPU.
         predicted=None if run.opened.gpus else variant.predicted,
     )
-
-
-def _batch(program: AnyProgram, variant: Variant) -> float:
-    """Rows of a batch; 1 where they do not count, since all variants have as many."""
-    return variant.optimizations.batch_size or own_batch_size(program) or 1
 
 
 def _by_label(runs: Sequence[InterleavedRun], field: str) -> dict[str, int]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import require_at_least
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.running.interleaved_run import traced
 from workbench.experiments.comparison.running.open_sessions import open_sessions
+from workbench.experiments.comparison.running.traces import traced
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import (
     AnyProgram,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from workbench.core.optimizations import Optimizations
 from workbench.errors import RunError
+from workbench.experiments.measurement.evidence import Evidence, evidence_of
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.schedule import BLOCKS, WARM_UP
 from workbench.experiments.measurement.statistics import (
     FEWEST_ROUNDS,
     BlockPlan,
@@ -95,7 +97,7 @@ def run_pilots(
     Raises:
       RunError: a session's data ended.
     """
-    progress.phase("Warming up")
+    progress.phase("Warming up", WARM_UP)
     most_s = budget_s / len(sessions) / 2
     return [_pilot(session, min(_WARM_UP_S, most_s)) for session in sessions]
 
@@ -107,6 +109,8 @@ def run_blocks(
     budget_s: float,
     then_s: float = 0.0,
     progress: Progress,
+    compared: Mapping[str, float] | None = None,
+    stop_when_clear: bool = False,
 ) -> tuple[BlockPlan, dict[str, MeasuredBlocks]]:
     """Runs interleaved blocks of sessions that are warm.
 
@@ -116,6 +120,10 @@ def run_blocks(
       budget_s: seconds for the blocks. Where they take longer than planned, there are fewer rounds.
       then_s: seconds of what comes after them, for what progress says is left.
       progress: shows every block.
+      compared: labels that are compared with the first session; of each the samples of a step over
+        those of the first. After each round progress shows what is known of them.
+      stop_when_clear: whether no more rounds run once all these are clear, by intervals that hold
+        at every look.
 
     Returns:
       The plan, with the rounds that ran, and by label what was measured. Both lack the sessions
@@ -127,41 +135,80 @@ def run_blocks(
     step_ns = [pilot.step_ns for pilot in pilots]
     ahead = [session.ahead for session in sessions]
     plan = plan_blocks(step_ns, ahead, budget_s, [pilot.rest_s for pilot in pilots])
-    total = plan.rounds * len(sessions)
-    rates: dict[str, list[float]] = {session.label: [] for session in sessions}
-    steps: dict[str, list[np.ndarray]] = {session.label: [] for session in sessions}
+    progress.begin(BLOCKS)
+    blocks = _Blocks(sessions, plan, step_ns, compared or {})
     begun = time.monotonic()
-    done = 0
     for number in range(plan.rounds):
         spent = time.monotonic() - begun
         # An even number of rounds runs every order as often as its reverse.
-        if number >= FEWEST_ROUNDS and number % 2 == 0 and spent * (1 + 2 / number) > budget_s:
+        may_end = number >= FEWEST_ROUNDS and number % 2 == 0
+        is_over = may_end and spent * (1 + 2 / number) > budget_s
+        if is_over or (may_end and stop_when_clear and blocks.is_clear):
             plan = dataclasses.replace(plan, rounds=number)
             break
-        for index in block_order(number, len(sessions)):
+        for done, index in enumerate(
+            block_order(number, len(sessions)), start=number * len(sessions)
+        ):
             spent = time.monotonic() - begun
+            total = plan.rounds * len(sessions)
             left_s = spent / done * (total - done) if done else plan.seconds
-            progress.block(done + 1, total, left_s + then_s)
-            session = sessions[index]
-            done += 1
-            ends = run_block(session, plan.steps[index], step_ns[index]).ends_ns
-            if session.worker.failure is not None:
-                continue
-            rates[session.label].append(block_rate(ends, plan.dropped[index]))
-            steps[session.label].append(np.diff(ends)[plan.dropped[index] :])
-    runs = [session.worker.failure is None for session in sessions]
-    plan = dataclasses.replace(
-        plan,
-        steps=tuple(itertools.compress(plan.steps, runs)),
-        dropped=tuple(itertools.compress(plan.dropped, runs)),
-    )
-    return plan, {
-        session.label: MeasuredBlocks(
-            rates=tuple(rates[session.label]),
-            step_ns_median=float(np.median(np.concatenate(steps[session.label]))),
+            progress.block(done + 1, total, left_s, then_s)
+            blocks.run(index)
+        blocks.look()
+        progress.evidence(blocks.evidence)
+    return blocks.result(plan)
+
+
+class _Blocks:
+    """Blocks that run, and what they say so far."""
+
+    def __init__(
+        self,
+        sessions: Sequence[TimedSession],
+        plan: BlockPlan,
+        step_ns: Sequence[float],
+        compared: Mapping[str, float],
+    ) -> None:
+        self._sessions, self._plan, self._step_ns = sessions, plan, step_ns
+        self._compared = compared
+        self._rates: dict[str, list[float]] = {session.label: [] for session in sessions}
+        self._steps: dict[str, list[np.ndarray]] = {session.label: [] for session in sessions}
+        self.evidence: tuple[Evidence, ...] = ()
+
+    def run(self, index: int) -> None:
+        """Runs a block of one session."""
+        session, dropped = self._sessions[index], self._plan.dropped[index]
+        ends = run_block(session, self._plan.steps[index], self._step_ns[index]).ends_ns
+        if session.worker.failure is None:
+            self._rates[session.label].append(block_rate(ends, dropped))
+            self._steps[session.label].append(np.diff(ends)[dropped:])
+
+    def look(self) -> None:
+        """Works out what the rounds so far say."""
+        runs = {each.label for each in self._sessions if each.worker.failure is None}
+        compared = {label: scale for label, scale in self._compared.items() if label in runs}
+        self.evidence = evidence_of(self._rates, compared, self._plan.rounds)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether more rounds would say nothing new of any variant."""
+        return bool(self.evidence) and all(each.is_clear for each in self.evidence)
+
+    def result(self, plan: BlockPlan) -> tuple[BlockPlan, dict[str, MeasuredBlocks]]:
+        """The plan and what was measured, without the sessions that failed."""
+        runs = [session.worker.failure is None for session in self._sessions]
+        plan = dataclasses.replace(
+            plan,
+            steps=tuple(itertools.compress(plan.steps, runs)),
+            dropped=tuple(itertools.compress(plan.dropped, runs)),
         )
-        for session in itertools.compress(sessions, runs)
-    }
+        return plan, {
+            session.label: MeasuredBlocks(
+                rates=tuple(self._rates[session.label]),
+                step_ns_median=float(np.median(np.concatenate(self._steps[session.label]))),
+            )
+            for session in itertools.compress(self._sessions, runs)
+        }
 
 
 def _pilot(session: TimedSession, most_s: float) -> Pilot:

@@ -56,25 +56,49 @@ def warm_step_s(ran: Steps) -> float:
     return float(np.median(times[len(times) // 2 :])) / 1e9 if len(times) else 0.0
 
 
-def expected_words(budget_s: float, *, processes: int, graphs: int, cores: int) -> str:
+def start_seconds(processes: int, cores: int) -> float:
+    """Seconds until so many child processes can be told what to do, about."""
+    return START_S + FORK_S * processes / max(1, min(cores, processes))
+
+
+def expected_words(
+    budget_s: float,
+    *,
+    processes: int,
+    graphs: int,
+    cores: int,
+    known_s: float | None = None,
+    least_s: float = 0.0,
+    later_s: float = 0.0,
+) -> str:
     """How long a comparison will take in all, said before anything runs.
 
     Args:
       budget_s: what it may take.
       processes, graphs: how many are started and built in all.
       cores: those that can start and build at the same time.
+      known_s: seconds of starting and building, where runs before have told.
+      least_s: seconds of the shortest form of all phases, from what runs before took.
+      later_s: seconds of what comes after it.
     """
-    each_s = FORK_S * processes + OPEN_S * graphs
-    start_s = START_S + each_s / max(1, min(cores, processes))
+    each_s = OPEN_S * graphs
+    start_s = start_seconds(processes, cores) + each_s / max(1, min(cores, processes))
+    start_s = start_s if known_s is None else known_s
     what = f"to start {processes} child processes and build {graphs} graphs"
-    if start_s < budget_s:
+    then = f", then about {_s(later_s)} to predict other settings" if later_s >= 1 else ""
+    if max(start_s, least_s) < budget_s:
         return (
             f"About {_s(budget_s)} in all: about {_s(start_s)} {what}, the rest to check, warm "
-            "up, measure and trace"
+            f"up, measure and trace{then}"
+        )
+    if start_s < budget_s:
+        return (
+            f"More than the budget of {_s(budget_s)}: about {_s(least_s)}, as runs before took, "
+            f"with the shortest checks, blocks and traces that say something{then}"
         )
     return (
         f"More than the budget of {_s(budget_s)}: about {_s(start_s)} {what} on {cores} cores, "
-        "then the shortest checks, blocks and traces that say something"
+        f"then the shortest checks, blocks and traces that say something{then}"
     )
 
 

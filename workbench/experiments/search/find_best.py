@@ -13,7 +13,9 @@ from workbench.errors import OptionError
 from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.comparison.running.open_sessions import sample_trace
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of
+from workbench.experiments.measurement.machine_load import machine_load, measuring
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.schedule import GRAPHS, RACE, START
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import AnyProgram, require_program
 from workbench.experiments.program.variant import environment_of
@@ -27,6 +29,7 @@ from workbench.experiments.search.racing.racers import Racers
 from workbench.experiments.search.racing.run_search import run_search
 from workbench.experiments.search.search import Search
 from workbench.experiments.search.search_input import SearchInput, search_input_of
+from workbench.experiments.search.search_wait import planned_search, untraced_notes
 from workbench.experiments.search.space import impossibility, search_space
 from workbench.experiments.search.winner import without_parts
 from workbench.free_memory import free_bytes
@@ -39,8 +42,6 @@ _SEED_STEPS, _SEED_SHARE = 30, 0.06
 _BLOCK_SHARE, _BLOCK_S = 1 / 300, (0.25, 0.75)
 # Started while the predictions are made, which use one core.
 _AHEAD = 3
-# Checks, and the traces: graphs that are built once more for each of the two, and steps.
-_GRAPHS_AFTER, _STEPS_AFTER, _MOST_AFTER = 3, 300, 0.35
 # Processes: of the baseline, of the best setting so far, of another one.
 _SIDE_BY_SIDE = 3
 
@@ -119,12 +120,21 @@ def find_best(
     )
     first, settings = space.baseline, space.settings
     clock = TimeBudget(budget_s)
-    shown = Progress(progress)
+    shown = Progress.of(progress)
     program = without_parts(program)
     cores = usable_cores()
     try:
+        load = machine_load()
+        shown.machine(load.words)
+        wait = planned_search(program, load, budget_s=budget_s, trace_steps=trace_steps)
+        shown.plan(wait.phases, budget_s=budget_s)
+        shown.phase(wait.words())
         bytes_of_all = limit or _FREE_SHARE * free_bytes()
-        with children_of(program, bytes_of_all, environment_of(first)) as children:
+        shown.begin(START)
+        with (
+            measuring(program.name),
+            children_of(program, bytes_of_all, environment_of(first)) as children,
+        ):
             racers = Racers(
                 program,
                 children,
@@ -137,20 +147,29 @@ def find_best(
             _require_room(children, limit)
             seeded = _seeded(program, settings, racers, base, options, clock, shown)
             search = _search(first, seeded)
+            ending = wait.ending(racers.open_s(2), base.step_ns / 1e9)
+            shown.begin(RACE)
             run_search(
                 search,
                 racers,
                 clock,
-                reserve_s=_reserve_s(racers, base, budget_s),
+                reserve_s=ending.seconds,
                 refine=lambda best: _refined(program, best, cores) if refine else (),
                 neighbors=lambda best: space.neighbors(best, program),
                 say=RaceProgress(shown),
             )
             children.end_idle()
             winner = chosen_winner(
-                program, search, racers, clock, trace_steps=trace_steps, progress=shown
+                program,
+                search,
+                racers,
+                clock,
+                trace_steps=ending.trace_steps,
+                trace_s=ending.trace_s,
+                progress=shown,
             )
             memory_bytes = children.peak_bytes
+        wait.learn(shown)
     finally:
         shown.end()
     return best_of(
@@ -158,7 +177,7 @@ def find_best(
         search,
         racers,
         winner,
-        notes=[*seeded.notes, *space.notes],
+        notes=[*seeded.notes, *space.notes, *untraced_notes(trace_steps, winner.traces)],
         seed=seed,
         command=command,
         budget_s=budget_s,
@@ -179,6 +198,7 @@ def _seeded(
 ) -> SearchInput:
     """The contenders, predicted while the first children start."""
     baseline = base.variant.optimizations
+    shown.begin(GRAPHS)
 
     def traced() -> Trace:
         shown.phase(f"Tracing {_SEED_STEPS} steps of {base.variant.label}")
@@ -231,9 +251,3 @@ def _require_room(children: Children, limit: int | None) -> None:
             "baseline, the best setting so far and another one run side by side, so give at least "
             f"{least} MB"
         )
-
-
-def _reserve_s(racers: Racers, base: Racer, budget_s: float) -> float:
-    """Seconds of the budget for the checks and traces at the end."""
-    steps_s = _STEPS_AFTER * base.step_ns / 1e9
-    return min(_GRAPHS_AFTER * racers.open_s(2) + steps_s, _MOST_AFTER * budget_s)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.results import Comparison
-from workbench.experiments.comparison.running.interleaved_run import steps_to_trace
+from workbench.experiments.comparison.running.traces import steps_to_trace
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.measurement.anytime_interval import FEWEST_VALUES
 from workbench.experiments.measurement.equivalence import Equivalence
@@ -57,9 +57,17 @@ def chosen_winner(
     budget: TimeBudget,
     *,
     trace_steps: int,
+    trace_s: float = 0.0,
     progress: Progress,
 ) -> Winner:
     """Checks the fastest settings in their order until one trains the same; traces that one.
+
+    Args:
+      program, search, racers: of a race that is over.
+      budget: the time of the search.
+      trace_steps: steps to trace at most.
+      trace_s: what traces take at least; where less is left, nothing is traced.
+      progress: shows what is done.
 
     Raises:
       RunError: the baseline failed.
@@ -79,7 +87,7 @@ def chosen_winner(
     pair = [base] if label == race.baseline else [base, racers.racer(label)]
     racers.keep_only([racer.variant.label for racer in pair])
     steps, _ = steps_to_trace(
-        trace_steps,
+        trace_steps if budget.left_s() >= trace_s else 0,
         [racer.step_ns / 1e9 for racer in pair],
         budget.share_s(_TRACE_SHARE, _LEAST_S),
     )

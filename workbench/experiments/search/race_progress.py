@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 
+from workbench.experiments.measurement.evidence import Evidence
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.search.search import Search
 
@@ -21,11 +22,27 @@ class RaceProgress:
 
     def __call__(self, search: Search, left_s: float) -> None:
         """Says what races in the next round, and the seconds that are left."""
+        self._shown.evidence(_evidence(search))
         racing, now = search.race.racing, time.monotonic()
         if racing == self._racing and now - self._said_s < _SAY_EVERY_S:
             return
         self._racing, self._said_s = racing, now
         self._shown.phase(_words(search, left_s))
+
+
+def _evidence(search: Search) -> list[Evidence]:
+    """What is known of those that race, the fastest first."""
+    race = search.race
+    racing = [each for each in race.racing if each != race.baseline and race.logs(each)]
+    return [
+        Evidence(
+            label=label,
+            ratios=tuple(map(math.exp, race.logs(label))),
+            rounds=len(race.logs(label)),
+            interval=race.interval(label, race.baseline),
+        )
+        for label in sorted(racing, key=race.mean_log, reverse=True)
+    ]
 
 
 def _words(search: Search, left_s: float) -> str:

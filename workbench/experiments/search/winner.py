@@ -8,11 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.running.interleaved_run import InterleavedRun, traced_variants
+from workbench.experiments.comparison.running.interleaved_run import InterleavedRun
+from workbench.experiments.comparison.running.traces import traced_variants
 from workbench.experiments.measurement.blocks import MeasuredBlocks
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.equivalence_runs import compare_batches, compare_losses
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.schedule import CHECK
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.search.racing.race import Race
@@ -40,7 +42,7 @@ def checked(
     Raises:
       RunError: a run failed.
     """
-    progress.phase(f"Checking that {racer.variant.label} trains the same")
+    progress.phase(f"Checking that {racer.variant.label} trains the same", CHECK)
     with answers_within([racer.worker], max(_LEAST_CHECK_S, _CHECK_FACTOR * seconds)):
         return _checks(program, [baseline, racer], seconds)
 

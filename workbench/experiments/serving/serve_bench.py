@@ -28,7 +28,7 @@ from workbench.experiments.serving.server.messages import (
     MakeRequests,
     RequestSet,
 )
-from workbench.experiments.serving.toggles import serving_variants
+from workbench.experiments.serving.variants import serving_variants
 from workbench.experiments.worker.process import Worker, started_workers
 from workbench.number_words import counted, size
 

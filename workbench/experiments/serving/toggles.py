@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 from workbench.core.optimizations import AUTO, Optimizations
@@ -13,7 +12,6 @@ from workbench.core.toggles.toggle import Toggle, Training
 from workbench.errors import OptionError
 from workbench.experiments.program.refusals import refusal_of
 from workbench.experiments.program.toggles import optimizations_of, own_choices
-from workbench.experiments.program.variant import Variant, require_few_environments
 
 _UNLIMITED, _BY_EXECUTOR = "none", "by_executor"
 _CORES = len(os.sched_getaffinity(0))
@@ -76,38 +74,15 @@ def steps_at_once_of(optimizations: Optimizations) -> int:
     return 0 if choice == _UNLIMITED else int(choice)
 
 
-def serving_variants(
-    toggles: Sequence[str | Optimizations | Toggle], baseline: Optimizations | None = None
-) -> list[Variant]:
-    """The baseline, and one variant for each name, setting and other choice of a toggle.
+def setting_of(name: str) -> Optimizations:
+    """The setting that a name stands for, such as "auto_fused+sessions=2".
 
     Raises:
-      OptionError: an unknown toggle, a setting twice, or one that no served model can have.
+      OptionError: an unknown toggle, or one that no served model can have.
     """
-    settings = [baseline or Optimizations()]
-    for toggle in toggles:
-        settings += _settings_of(toggle)
-    variants: list[Variant] = []
-    for setting in settings:
-        require_servable(setting)
-        label = setting.label(in_full=True)
-        if label in {variant.label for variant in variants}:
-            raise OptionError(f"setting {label!r} is asked for twice; name each once")
-        variants.append(Variant(label=label, optimizations=setting))
-    require_few_environments(variants)
-    return variants
-
-
-def _settings_of(toggle: str | Optimizations | Toggle) -> list[Optimizations]:
-    if isinstance(toggle, Optimizations):
-        return [toggle]
-    if isinstance(toggle, Toggle):
-        return [Optimizations(chosen=(toggle.at(choice),)) for choice in toggle.choices[1:]]
-    if isinstance(toggle, str):
-        return [optimizations_of(toggle, StageOptions(), SmartStageOptions(), SERVING)]
-    raise OptionError(
-        f"a toggle is {toggle!r:.80}; expected a name, an Optimizations or a wb.Toggle"
-    )
+    setting = optimizations_of(name, StageOptions(), SmartStageOptions(), SERVING)
+    require_servable(setting)
+    return setting
 
 
 def require_servable(setting: Optimizations) -> None:

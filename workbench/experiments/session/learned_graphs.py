@@ -16,7 +16,8 @@ from workbench.errors import TraceError
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.session.scenarios import traced_scenario
-from workbench.experiments.what_if.known_graphs import graphs_of_trace, known_graphs
+from workbench.experiments.what_if.known_graphs import graphs_and_ids, graphs_of_trace
+from workbench.experiments.worker.wire.messages import SampledIds
 
 _OTHER_SMART_STAGE = (
     "what may run ahead was found for a smart stage with other starts, keep, move or fed, so "
@@ -32,11 +33,13 @@ class LearnedGraphs:
       graphs: empty where none could be built.
       smart_stage: what decided what may run ahead in them.
       problem: why none could be built, or is known: a clause; "" where they are known.
+      sampled: the embedding tables and the ids of a few batches; None where they were not fetched.
     """
 
     graphs: Mapping[GraphKey, KnownGraph] = dataclasses.field(default_factory=dict)
     smart_stage: SmartStageOptions = dataclasses.field(default_factory=SmartStageOptions)
     problem: str = ""
+    sampled: SampledIds | None = None
 
     def predictor(self, trace: Trace, baseline: Optimizations) -> Predictor:
         """What predicts settings from a trace of the baseline.
@@ -90,9 +93,9 @@ def learned_graphs(
       RunError, KeyboardInterrupt: as `compare`.
     """
     smart_stage = baseline.smart_stage or SmartStageOptions()
-    shown = Progress(progress)
+    shown = Progress.of(progress)
     try:
-        graphs = known_graphs(
+        graphs, sampled = graphs_and_ids(
             program,
             _keys(staged=not isinstance(program, FunctionProgram)),
             baseline.stage or StageOptions(),
@@ -103,7 +106,7 @@ def learned_graphs(
         )
     finally:
         shown.end()
-    return LearnedGraphs(graphs=graphs, smart_stage=smart_stage)
+    return LearnedGraphs(graphs=graphs, smart_stage=smart_stage, sampled=sampled)
 
 
 def _keys(*, staged: bool = True) -> list[GraphKey]:

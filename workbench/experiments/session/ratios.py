@@ -6,7 +6,8 @@ import dataclasses
 import math
 
 from workbench.experiments.comparison.measured import Ratio
-from workbench.experiments.measurement.statistics import Interval, ratio_interval, verdict
+from workbench.experiments.measurement.evidence import paired_ratio
+from workbench.experiments.measurement.statistics import Interval, verdict
 from workbench.experiments.session.run import Run
 
 
@@ -53,9 +54,13 @@ def _ran_in_turn(run: Run) -> bool:
 
 def _paired(run: Run, to: Run, value: float) -> Interval:
     """The interval of paired blocks; around the given value, which counts samples."""
-    seed = run.comparison.settings.get("bootstrap_seed", 0)
-    rates, others = run.measured.block_steps_per_s, to.measured.block_steps_per_s
-    steps = ratio_interval(rates, others, seed)
+    settings = run.comparison.settings
+    steps = paired_ratio(
+        run.measured.block_steps_per_s,
+        to.measured.block_steps_per_s,
+        seed=settings.get("bootstrap_seed", 0),
+        anytime=bool(settings.get("stop_when_clear")),
+    )
     return steps.scaled(value / steps.value)
 
 

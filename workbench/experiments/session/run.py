@@ -22,6 +22,9 @@ class Run:
       comparison: where it was measured; several runs may share one.
       variant: its label there.
       started: when its measurement began, ISO 8601 with the time zone.
+      name: what the user calls it; "" where the setting's name is enough.
+      note: what the user wrote about it.
+      group: what the user puts it together with others by.
     """
 
     number: int
@@ -29,6 +32,9 @@ class Run:
     comparison: Comparison
     variant: str
     started: str
+    name: str = ""
+    note: str = ""
+    group: str = ""
 
     def __repr__(self) -> str:
         return f"Run({self.number}, {self.label!r}, {self.measured.steps_per_s:.4g} steps/s)"
@@ -99,6 +105,7 @@ def runs_of(
     settings: Sequence[Optimizations],
     *,
     before: Sequence[Run],
+    after: int,
     started: str,
 ) -> tuple[Run, ...]:
     """The runs that a comparison adds to those before.
@@ -109,6 +116,7 @@ def runs_of(
       comparison: what was measured.
       settings: of its variants, in their order; the baseline first.
       before: all runs so far.
+      after: the largest number that a run has had.
       started: when it was begun.
     """
     known = any(run.is_baseline for run in before)
@@ -121,5 +129,5 @@ def runs_of(
             variant=comparison.variants[place].label,
             started=started,
         )
-        for number, place in enumerate(range(first, len(settings)), start=len(before) + 1)
+        for number, place in enumerate(range(first, len(settings)), start=after + 1)
     )

@@ -9,16 +9,21 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from workbench.core.analysis.embedding_lens.lens import EmbeddingLens, make_lens
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import require_at_least
 from workbench.core.toggles.toggle import Toggle
+from workbench.core.trace.meta import EXECUTOR
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.errors import OptionError
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
+from workbench.experiments.measurement.amounts import seconds_of
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import (
     AnyProgram,
     require_possible,
@@ -28,6 +33,13 @@ from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.find_best import find_best
 from workbench.experiments.session.background import Job, Turn
+from workbench.experiments.session.baseline_graph import baseline_graph
+from workbench.experiments.session.foreseen_phases import (
+    learn_phases_of_predictions,
+    phases_of_predictions,
+    seconds_of_predictions,
+)
+from workbench.experiments.session.history import History
 from workbench.experiments.session.own_toggles import (
     completed,
     keeps_training,
@@ -43,9 +55,11 @@ from workbench.experiments.session.run import (
     require_settings,
     runs_of,
 )
+from workbench.experiments.session.run_edits import RunEdits
 from workbench.experiments.session.saved.session import SavedSession, write_session
 from workbench.experiments.session.setting_predictions import SettingPredictions
 from workbench.experiments.worker.wire.cancellation import require_not_cancelled
+from workbench.experiments.worker.wire.messages import DescribedGraph
 
 _NOT_LEARNED = "the program's graph for it is not built yet; run a setting, or call learn_graphs()"
 _NO_PROGRAM = "the session was loaded, and the program's graph for it was not saved with it"
@@ -59,6 +73,10 @@ class Session:
 
     Methods may be called from any thread; two runs at the same time are refused, since they would
     slow each other.
+
+    Attributes:
+      best: what the last search found; None before one.
+      stop_when_clear: whether the blocks of a run end once its ratio is clear, as of `compare`.
     """
 
     def __init__(
@@ -69,6 +87,7 @@ class Session:
         baseline: Optimizations | None = None,
         budget_s: float = 30.0,
         trace_steps: int = 30,
+        stop_when_clear: bool = False,
     ) -> None:
         """Nothing is run yet.
 
@@ -77,8 +96,10 @@ class Session:
           toggles: those of the program's author. Each setting has a choice of each, the usual one
             unless it says another.
           baseline: the setting that the others are compared with; None means all off.
-          budget_s: seconds for each run, as of `compare`.
+          budget_s: seconds for each run, as of `compare`. What the first run learns of the
+            program's graphs comes after that; how long is said first.
           trace_steps: steps to trace of each run; 0 traces nothing, so that nothing is predicted.
+          stop_when_clear: whether the blocks of a run end once its ratio is clear, as of `compare`.
 
         Raises:
           OptionError: no program, no toggle, or a number out of range.
@@ -92,6 +113,7 @@ class Session:
             baseline=require_setting(baseline or Optimizations()),
             budget_s=budget_s,
             trace_steps=trace_steps,
+            stop_when_clear=stop_when_clear,
         )
         self._begin(saved, program, toggles)
 
@@ -123,10 +145,15 @@ class Session:
         self.program = program
         self.budget_s, self.trace_steps = saved.budget_s, saved.trace_steps
         self._facts = saved.program
-        self._runs = tuple(
+        self.stop_when_clear = saved.stop_when_clear
+        self.best: Best | None = None
+        self._measured_runs = tuple(
             dataclasses.replace(run, optimizations=self.completed(run.optimizations))
             for run in saved.runs
         )
+        self._runs, self._edits = self._measured_runs, RunEdits()
+        self._history: History[RunEdits] = History()
+        self._samples: dict[Optimizations, Trace] = {}
         self._turn, self._adding = Turn(saved.program.name), threading.Lock()
         self._foreseen = SettingPredictions(
             saved.program,
@@ -152,6 +179,72 @@ class Session:
     def runs(self) -> tuple[Run, ...]:
         """All runs, the oldest first."""
         return self._runs
+
+    def run_numbered(self, number: int) -> Run:
+        """The run of a number.
+
+        Raises:
+          OptionError: there is none, or it was deleted.
+        """
+        for run in self._runs:
+            if run.number == number:
+                return run
+        numbers = ", ".join(str(run.number) for run in self._runs) or "none"
+        raise OptionError(f"there is no run {number!r}; expected one of {numbers}")
+
+    def describe_run(self, number: int, **words: str) -> Run:
+        """Gives a run a name, a note or a group of the user's own; `undo` takes it back.
+
+        Args:
+          number: of the run.
+          **words: `name`, `note` and `group`; "" takes one away, what is missing stays.
+
+        Returns:
+          The run as it is then.
+
+        Raises:
+          OptionError: no such run, another word, or a text that is too long.
+        """
+        unknown = sorted(words.keys() - {"name", "note", "group"})
+        if unknown:
+            raise OptionError(f"a run has no {unknown[0]!r}; expected name=, note= or group=")
+        self.run_numbered(number)
+        self.edit_runs(self._edits.described(number, words))
+        return self.run_numbered(number)
+
+    def delete_run(self, number: int) -> None:
+        """Leaves a run out; `undo` brings it back, and a saved session lacks it.
+
+        Raises:
+          OptionError: there is no such run.
+        """
+        self.run_numbered(number)
+        self.edit_runs(self._edits.without(number))
+
+    def undo(self) -> bool:
+        """Takes back the last name, note, group or deletion; returns whether there was one."""
+        return self._went(self._history.can_undo, self._history.undo)
+
+    def redo(self) -> bool:
+        """Does again what was taken back last; returns whether there was anything."""
+        return self._went(self._history.can_redo, self._history.redo)
+
+    @property
+    def run_edits(self) -> RunEdits:
+        """Names, notes, groups and deletions of runs, as they are now."""
+        return self._edits
+
+    def edit_runs(self, edits: RunEdits) -> None:
+        """Has these names, notes, groups and deletions in the place of those that are; a change."""
+        with self._adding:
+            self._history.changed(self._edits)
+            self._edits, self._runs = edits, edits.applied(self._measured_runs)
+
+    def _went(self, possible: bool, step: Callable[[RunEdits], RunEdits]) -> bool:
+        with self._adding:
+            self._edits = step(self._edits)
+            self._runs = self._edits.applied(self._measured_runs)
+        return possible
 
     @property
     def toggles(self) -> tuple[Toggle, ...]:
@@ -244,11 +337,14 @@ class Session:
         """
         program, _ = self._ready(None)
 
+        seconds = seconds_of(budget)
+
         def work(say: Callable[[str], None]) -> Best:
-            started = _now()
+            started, clock = _now(), TimeBudget(seconds)
+            later_s = seconds_of_predictions(program, known=self._foreseen.known is not None)
             best = find_best(
                 program,
-                budget=budget,
+                budget=seconds,
                 memory=memory,
                 toggles=[each for each in self.toggles if keeps_training(each)] or None,
                 baseline=self.baseline,
@@ -260,10 +356,29 @@ class Session:
             known[self.baseline.label(in_full=True)] = self.baseline
             settings = [known[variant.label] for variant in best.comparison.variants]
             self.add(best.comparison, settings, started=started)
-            self._foresee(program, say)
+            self.best = best
+            # Graphs that are not known yet are built in what is left, else with the next run.
+            if self._foreseen.known or clock.left_s() >= later_s:
+                self._foresee(program, say)
             return best
 
         return self._turn.start(work, on_progress, on_end)
+
+    def start_graph(
+        self, on_end: Callable[[Job[DescribedGraph]], None] | None = None
+    ) -> Job[DescribedGraph]:
+        """Builds the baseline's graph in a child process, on a thread of its own; nothing trains.
+
+        A run may begin meanwhile; whoever begins it cancels this job, which would slow it.
+
+        Args:
+          on_end: as of `start`.
+
+        Raises:
+          OptionError: a session without its program.
+        """
+        program, baseline = self._ready(None)
+        return Job(lambda _: baseline_graph(program, baseline), release=lambda: None, on_end=on_end)
 
     def add(
         self,
@@ -292,7 +407,14 @@ class Session:
         settings = list(map(self.completed, settings))
         require_settings(comparison, settings, self.baseline)
         with self._adding:
-            new = runs_of(comparison, settings, before=self._runs, started=started or _now())
+            new = runs_of(
+                comparison,
+                settings,
+                before=self._runs,
+                after=max((run.number for run in self._measured_runs), default=0),
+                started=started or _now(),
+            )
+            self._measured_runs += new
             self._runs += new
         return new
 
@@ -321,19 +443,52 @@ class Session:
           OptionError: what is no setting.
         """
         wish, traces = self.completed(optimizations), self._traces()
-        return self._foreseen.of(wish, traces) if traces else None
+        if not traces:
+            return None
+        predicted = self._foreseen.of(wish, traces)
+        run, beside_ms = self.run_of(self.baseline), self._foreseen.untraced_ms(traces)
+        if isinstance(predicted, Withheld) or run is None or not beside_ms:
+            return predicted
+        return predicted.in_time_of(1e3 / run.measured.steps_per_s / beside_ms)
 
     @property
     def predictions(self) -> Predictions | None:
         """What every combination of toggles would give; None as of `predict`."""
         traces = self._traces()
-        return self._foreseen.of_all(traces) if traces else None
+        return self._in_measured_time(self._foreseen.of_all(traces)) if traces else None
 
     @property
     def ceilings(self) -> Predictions | None:
         """What a step would take without each kind of work; None as `predict`."""
         traces = self._traces()
-        return self._foreseen.ceilings(traces) if traces else None
+        return self._in_measured_time(self._foreseen.ceilings(traces)) if traces else None
+
+    def _in_measured_time(self, predictions: Predictions) -> Predictions:
+        """Predictions whose traced setting takes what the baseline's own run measured."""
+        run = self.run_of(self.baseline)
+        if run is None:
+            return predictions
+        return predictions.where_a_step_takes(1e3 / run.measured.steps_per_s)
+
+    def embedding_lens(self, trace: Trace) -> EmbeddingLens:
+        """The embedding tables of a run, with the sizes and ids that were learned of the program.
+
+        Args:
+          trace: of the run.
+
+        Raises:
+          TraceError: it does not know which op feeds which, or has no step.
+        """
+        sampled = self._foreseen.learned.sampled
+        if sampled is None:
+            return make_lens(trace, not_sampled=self._no_ids())
+        return make_lens(trace, None, {each.name: each for each in sampled.tables}, sampled.ids)
+
+    def _no_ids(self) -> str:
+        """Why the ids of the program's tables are not known, a clause."""
+        if self.program_is_function:
+            return "only a session fetches from the middle of a graph, and this is a function"
+        return self._foreseen.learned.problem or "the session was saved before they were kept"
 
     def boundary_of(self, optimizations: Optimizations) -> Boundary | None:
         """What may run ahead in the graph of a setting; None where that is not known.
@@ -363,6 +518,7 @@ class Session:
             baseline=self.baseline,
             budget_s=self.budget_s,
             trace_steps=self.trace_steps,
+            stop_when_clear=self.stop_when_clear,
             runs=self._runs,
             learned=self._foreseen.known,
         )
@@ -384,18 +540,38 @@ class Session:
     ) -> Run:
         started = _now()
         settings = list(dict.fromkeys([self.baseline, wish]))
-        comparison = compare(
-            program,
-            settings[1:],
-            baseline=self.baseline,
-            budget_s=self.budget_s,
-            trace_steps=self.trace_steps,
-            progress=progress,
-        )
-        require_not_cancelled()
-        run = self.add(comparison, settings, started=started)[-1]
-        self._foresee(program, progress)
+        shown = Progress.of(progress)
+        if self.trace_steps:
+            shown.expect_later(
+                phases_of_predictions(program, known=self._foreseen.known is not None)
+            )
+        try:
+            comparison = compare(
+                program,
+                settings[1:],
+                baseline=self.baseline,
+                budget_s=self.budget_s,
+                trace_steps=self.trace_steps,
+                stop_when_clear=self.stop_when_clear,
+                samples=self._samples,
+                progress=shown,
+            )
+            require_not_cancelled()
+            run = self.add(comparison, settings, started=started)[-1]
+            self._samples = self._sample_of(comparison)
+            self._foresee(program, shown)
+            learn_phases_of_predictions(program, shown)
+        finally:
+            shown.end()
         return run
+
+    def _sample_of(self, comparison: Comparison) -> dict[Optimizations, Trace]:
+        """The baseline's trace, for smart stages to be planned on, where it is of stock's order."""
+        plain, trace = self.baseline, comparison.variants[0].trace
+        fits = plain == Optimizations(fused_embeddings=plain.fused_embeddings, chosen=plain.chosen)
+        if trace is None or not fits or trace.meta.source != EXECUTOR:
+            return self._samples
+        return {plain: trace}
 
     def _foresee(self, program: AnyProgram, progress: bool | Callable[[str], None]) -> None:
         traces = self._traces()

@@ -12,6 +12,8 @@ from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.core.what_if.scenario import Scenario
 from workbench.core.what_if.what_if import Predictor
 from workbench.errors import WorkbenchError
+from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.schedule import PREDICT
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.refusals import refusal_of
 from workbench.experiments.session.learned_graphs import LearnedGraphs, learned_graphs
@@ -29,6 +31,7 @@ CANCELLED_AFTER_RUN = (
     "Cancelled after the run, which is kept; what other settings would give may not be known; no "
     "process is left."
 )
+_PREDICTING = "Predicting the other settings"
 _NO_STAGE = "a tf.function is staged as a whole, so it has no stage of your own"
 
 
@@ -91,8 +94,10 @@ class SettingPredictions:
         try:
             if self.known is None:
                 self.learn(program, progress)
-            if callable(progress):
-                progress("Predicting the other settings")
+            if isinstance(progress, Progress):
+                progress.phase(_PREDICTING, PREDICT)
+            elif callable(progress):
+                progress(_PREDICTING)
             self.of_all(traces)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(CANCELLED_AFTER_RUN) from None
@@ -115,6 +120,11 @@ class SettingPredictions:
         if unknown:
             return Withheld(scenario=scenario, reason=unknown)
         return self._predictor(traces).answer(scenario)
+
+    def untraced_ms(self, traces: Sequence[Trace]) -> float | None:
+        """Time of an untraced step beside the trace that predictions are made from."""
+        replay = self._predictor(traces).replay
+        return replay.untraced_ms if replay is not None else None
 
     def of_all(self, traces: Sequence[Trace]) -> Predictions:
         """What every combination of toggles would give; a cancelled thread stops early.

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
+from workbench.core.analysis.embedding_lens.tables import find_tables
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.toggles.toggle import Choice
@@ -21,11 +22,16 @@ from workbench.core.what_if.traced_graph import traced_graph
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.schedule import COSTS, GRAPHS, IDS
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.what_if.fused_calibration import fused_costs
 from workbench.experiments.worker.process import Worker, started_workers
-from workbench.experiments.worker.wire.messages import DescribeGraph, SampleIds
+from workbench.experiments.worker.wire.messages import (
+    DescribeGraph,
+    SampledIds,
+    SampleIds,
+)
 
 _BATCHES = 10
 NO_PROGRAM = "what the program builds for it is not known without the program; give it"
@@ -57,14 +63,54 @@ def known_graphs(
     Raises:
       RunError, KeyboardInterrupt: as `compare`.
     """
-    shown.phase("Building the graphs")
+    return graphs_and_ids(
+        program,
+        keys,
+        stage,
+        smart_stage,
+        traced=traced,
+        chosen=chosen,
+        always_ids=False,
+        shown=shown,
+    )[0]
+
+
+def graphs_and_ids(
+    program: AnyProgram,
+    keys: Iterable[GraphKey],
+    stage: StageOptions,
+    smart_stage: SmartStageOptions,
+    *,
+    traced: GraphKey,
+    chosen: tuple[Choice, ...] = (),
+    always_ids: bool = True,
+    shown: Progress,
+) -> tuple[dict[GraphKey, KnownGraph], SampledIds | None]:
+    """The same, with the tables of the program and the ids of its first batches.
+
+    The latter are None of a function, and of a program without tables.
+
+    Args:
+      program, keys, stage, smart_stage, traced, chosen, shown: as of `known_graphs`.
+      always_ids: whether ids are fetched although no lookup can be fused.
+
+    Raises:
+      RunError, KeyboardInterrupt: as `compare`.
+    """
+    shown.phase("Building the graphs", GRAPHS)
     plain = Variant(label="predict", optimizations=Optimizations(chosen=chosen))
     with started_workers([(plain.label, program)], [plain.environment]) as workers:
         graphs = {
             key: _known(workers[0], key, stage, smart_stage, chosen)
             for key in dict.fromkeys([traced, *keys])
         }
-        return graphs | _fused(program, workers[0], graphs, traced, chosen, shown)
+        fused = _newly_fused(graphs, traced)
+        sampled = None
+        if _has_ids(program, graphs) and (always_ids or fused):
+            shown.phase(f"Fetching the ids of {_BATCHES} batches", IDS)
+            sampled = workers[0].call(SampleIds(batches=_BATCHES, chosen=chosen))
+        stock = _no_stock(graphs, traced)
+        return graphs | stock | _with_all_costs(program, fused, sampled, shown), sampled
 
 
 def graphs_of_trace(
@@ -103,31 +149,45 @@ def _known(
     return KnownGraph(boundary=found.boundary, problem=found.problem)
 
 
-def _fused(
-    program: AnyProgram,
-    worker: Worker,
-    graphs: Mapping[GraphKey, KnownGraph],
-    traced: GraphKey,
-    chosen: tuple[Choice, ...],
-    shown: Progress,
+def _has_ids(program: AnyProgram, graphs: Mapping[GraphKey, KnownGraph]) -> bool:
+    """Whether there are ids to fetch: a session's graph reads rows of variables."""
+    views = [known.boundary.view for known in graphs.values() if known.boundary is not None]
+    return not isinstance(program, FunctionProgram) and any(map(find_tables, views))
+
+
+def _no_stock(
+    graphs: Mapping[GraphKey, KnownGraph], traced: GraphKey
 ) -> dict[GraphKey, KnownGraph]:
-    """The graphs whose lookups were not traced: of fused ones with what those cost."""
+    """The graphs with stock lookups where fused ones were traced: nothing tells their times."""
     unfused = [key for key in graphs if traced.fused and not key.fused]
-    stock = dict.fromkeys(unfused, KnownGraph(problem=_NO_STOCK))
-    fused = {
+    return dict.fromkeys(unfused, KnownGraph(problem=_NO_STOCK))
+
+
+def _newly_fused(
+    graphs: Mapping[GraphKey, KnownGraph], traced: GraphKey
+) -> dict[GraphKey, KnownGraph]:
+    """The graphs whose fused lookups were not traced."""
+    return {
         key: graph
         for key, graph in graphs.items()
         if key.fused and key.fused != traced.fused and graph.boundary is not None
     }
+
+
+def _with_all_costs(
+    program: AnyProgram,
+    fused: Mapping[GraphKey, KnownGraph],
+    sampled: SampledIds | None,
+    shown: Progress,
+) -> dict[GraphKey, KnownGraph]:
+    """Graphs whose lookups were not traced, with what those cost."""
     if not fused:
-        return stock
+        return {}
     if isinstance(program, FunctionProgram):
-        return stock | dict.fromkeys(fused, KnownGraph(problem=_NO_IDS))
-    shown.phase(f"Fetching the ids of {_BATCHES} batches")
-    ids = worker.call(SampleIds(batches=_BATCHES, chosen=chosen)).ids
-    shown.phase("Reading what fused ops cost on this machine; measured where not yet known")
-    costs = fused_costs()
-    return stock | {key: _with_costs(graph, costs, ids) for key, graph in fused.items()}
+        return dict.fromkeys(fused, KnownGraph(problem=_NO_IDS))
+    shown.phase("Reading what fused ops cost on this machine; measured where not yet known", COSTS)
+    costs, ids = fused_costs(), sampled.ids if sampled is not None else {}
+    return {key: _with_costs(graph, costs, ids) for key, graph in fused.items()}
 
 
 def _with_costs(

@@ -24,10 +24,10 @@ def runs_table(alignment: Alignment) -> Table:
 def _facts(run: AlignedRun) -> dict[str, str]:
     meta, interval = run.trace.meta, run.interval_ns
     untraced = meta.untraced
-    half = f" ± {format.duration(interval[1] - run.step_ns)}" if interval else ""
+    about = f" {format.interval(run.step_ns, *interval, format.duration)}" if interval else ""
     without = untraced.step_ns if untraced and not untraced.while_traced else None
     return {
-        "Step, mean": format.duration(run.step_ns) + half,
+        "Step, mean": format.duration(run.step_ns) + about,
         "Step without a tracer, mean": format.duration(without),
         "Steps traced": format.integer(run.steps),
         "Captured (UTC)": f"{captured_at(run):%Y-%m-%d %H:%M}",

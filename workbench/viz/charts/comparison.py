@@ -14,7 +14,7 @@ from workbench.viz.charts import frame, words
 from workbench.viz.charts.chart import Chart
 from workbench.viz.charts.theme import Theme
 from workbench.viz.comparison.answer import answer, best_ratio
-from workbench.viz.comparison.chart import half_width, predicted_rate, tick_values
+from workbench.viz.comparison.chart import predicted_rate, tick_values
 from workbench.viz.comparison.view import VERDICTS
 from workbench.viz.style import format
 
@@ -196,7 +196,7 @@ def _row(variant: MeasuredVariant, ratio: Ratio | None, theme: Theme) -> frame.R
 
 
 def _rate(variant: MeasuredVariant, unit: str = "steps/s") -> str:
-    return format.rate(variant.steps_per_s, half_width(variant.low, variant.high), unit).rstrip()
+    return format.rate_between(variant.steps_per_s, variant.low, variant.high, unit).rstrip()
 
 
 def _beside(variant: MeasuredVariant, ratio: Ratio | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.equivalence import asked_otherwise
-from workbench.viz.comparison.chart import half_width, shown_label
+from workbench.viz.comparison.chart import shown_label
 from workbench.viz.style import format
 
 Pieces = tuple[tuple[str, bool], ...]
@@ -115,7 +115,7 @@ def _results(named: Sequence[tuple[str, Comparison]]) -> list[_Result]:
 
 def _alone(comparison: Comparison) -> Answer:
     first = comparison.variants[0]
-    rate = format.rate(first.steps_per_s, half_width(first.low, first.high))
+    rate = format.rate_between(first.steps_per_s, first.low, first.high)
     return Answer(
         sentence=((f"{shown_label(first.label)} trains at ", False), (rate, True), (".", False)),
         next_step="Measure it beside an optimization: give compare a toggle.",

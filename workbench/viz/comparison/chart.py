@@ -37,11 +37,6 @@ def shown_label(label: str) -> str:
     return "All off" if label == "off" else label[:1].upper() + label[1:]
 
 
-def half_width(low: float, high: float) -> float | None:
-    """Half the width of an interval; None where one block gave none."""
-    return (high - low) / 2 if math.isfinite(high) else None
-
-
 def tick_values(comparison: Comparison) -> list[float]:
     """Round values from 0 to the first at or above all that is drawn."""
     return ticks_to(_most(comparison))

@@ -25,8 +25,8 @@ def setting_pairs(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """What was run and how it was measured; units move from the name to the value."""
     pairs = []
     for key, value in settings.items():
-        if key == "configuration":
-            continue  # It says the same to a program.
+        if key in ("configuration", "machine"):
+            continue  # The one says the same to a program, the other is a note.
         ending = next((e for e in _UNITS if key.endswith(e)), "")
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if ending and number:
@@ -49,9 +49,14 @@ def differing(many: list[tuple[tuple[str, str], ...]]) -> list[str]:
         for key in values[0]
         if all(key in v for v in values)
         and len({v[key] for v in values}) > 1
-        and not key.startswith(("Steps ", "Rounds", "Took"))
+        and not key.startswith(("Steps ", "Rounds", "Took", "Machine"))
     ]
     return [", ".join(f"{key[:1].lower()}{key[1:]} {v[key]}" for key in keys) for v in values]
+
+
+def machine_note(settings: Mapping[str, Any]) -> list[str]:
+    """That the machine was busy when the measurement began, where it was."""
+    return [str(settings["machine"])] if settings.get("machine") else []
 
 
 def prefetch_note(environment: Mapping[str, Any]) -> list[str]:

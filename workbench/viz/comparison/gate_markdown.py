@@ -15,7 +15,6 @@ from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.equivalence import asked_otherwise
 from workbench.experiments.regression.gate import Checked, Gate
 from workbench.experiments.regression.regressions import Regression
-from workbench.viz.comparison.chart import half_width
 from workbench.viz.comparison.gate_text import HEADLINES, gate_sentence, percent
 from workbench.viz.style import format
 
@@ -82,8 +81,8 @@ def _training(comparison: Comparison, label: str, same: bool | None) -> str:
 def _row(each: Checked, variant: MeasuredVariant | None, training: str) -> str:
     rate = format.UNKNOWN
     if variant is not None:
-        half = half_width(variant.low, variant.high)
-        rate = format.rate(variant.steps_per_s, half, unit="").rstrip()
+        known = (variant.steps_per_s, variant.low, variant.high)
+        rate = format.rate_between(*known, unit="").rstrip()
     interval = format.ratio_range(each.ratio.low, each.ratio.high)
     verdict = f"{_SIGNS[each.standing]} {each.standing}"
     cells = (code(each.label), rate, format.ratio(each.ratio.value), interval, verdict, training)

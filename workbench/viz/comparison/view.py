@@ -6,6 +6,7 @@ Every number an outlet shows becomes a string here; charts come as fractions of 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,22 +15,28 @@ from workbench.core.analysis.mean_interval import mean_interval
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.metrics import step_metrics
 from workbench.core.trace.trace import Trace
+from workbench.experiments.comparison.limit import known_limit
 from workbench.experiments.comparison.measured import MeasuredVariant, Ratio
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.equivalence import Equivalence, asked_otherwise
 from workbench.viz.comparison.answer import Pieces, answer, best_ratio
 from workbench.viz.comparison.chart import (
     Series,
-    half_width,
     labeled_ticks,
     predicted_rate,
     series_of,
     shown_label,
     tick_values,
 )
-from workbench.viz.comparison.environment import environment_pairs, prefetch_note, setting_pairs
+from workbench.viz.comparison.environment import (
+    environment_pairs,
+    machine_note,
+    prefetch_note,
+    setting_pairs,
+)
 from workbench.viz.comparison.receipt import Receipt, receipt
 from workbench.viz.comparison.tables import blocks_table, family_table, measures_table
+from workbench.viz.limit.sentence import limit_sentence
 from workbench.viz.style import format
 from workbench.viz.style.table import Table
 
@@ -134,6 +141,7 @@ def compare_view(comparison: Comparison) -> CompareView:
     traces = tuple((shown_label(v.label), v.trace) for v in comparison.variants if v.trace)
     metrics = [(label, step_metrics(trace)) for label, trace in traces]
     notes = [note for variant in comparison.variants for note in variant.notes]
+    notes += _limits(comparison)
     rows = tuple(_row(comparison, variant, axis) for variant in comparison.variants)
     return CompareView(
         program=comparison.program,
@@ -158,7 +166,15 @@ def compare_view(comparison: Comparison) -> CompareView:
         ),
         metrics=measures_table(metrics) if metrics else None,
         families=family_table(metrics),
-        notes=tuple(dict.fromkeys([*notes, *prefetch_note(comparison.environment)])),
+        notes=tuple(
+            dict.fromkeys(
+                [
+                    *notes,
+                    *machine_note(comparison.settings),
+                    *prefetch_note(comparison.environment),
+                ]
+            )
+        ),
         settings=setting_pairs(comparison.settings),
         environment=environment_pairs(comparison.environment),
         command=comparison.command,
@@ -210,7 +226,7 @@ def row_of(
       predicted_rate, predicted: steps/s that were predicted, and the words; None and "" where
         nothing was.
     """
-    known = half_width(variant.low, variant.high) is not None
+    known = math.isfinite(variant.high)
     rate, half = rate_words(variant)
     return Row(
         label=label,
@@ -234,10 +250,11 @@ def row_of(
 
 
 def rate_words(variant: MeasuredVariant) -> tuple[str, str]:
-    """Steps/s of a variant, and half its interval: "103.8" and "± 1.0"; "" where none is known."""
-    half = half_width(variant.low, variant.high)
-    rate, plus, rest = format.rate(variant.steps_per_s, half, unit="").rstrip().partition(" ±")
-    return rate, f"±{rest}" if plus else ""
+    """Steps/s of a variant and its interval: "103.8" and "± 1.0"; "" where none is known."""
+    return (
+        format.rate(variant.steps_per_s, unit="").rstrip(),
+        format.rate_interval(variant.steps_per_s, variant.low, variant.high),
+    )
 
 
 def training_words(checks: Sequence[Equivalence]) -> str:
@@ -257,9 +274,10 @@ def _peak(variant: MeasuredVariant) -> str:
         return ""
     mean, interval = float(peaks.mean()), mean_interval(peaks)
     words = format.size(mean)
-    half = (interval[1] - interval[0]) / 2 if interval else 0.0
-    # What three digits cannot show is left out.
-    return f"{words} ± {format.size(half)}" if half >= _SHOWN_SHARE * mean else words
+    if interval is None or interval[1] - interval[0] < 2 * _SHOWN_SHARE * mean:
+        # What three digits cannot show is left out.
+        return words
+    return f"{words} {format.interval(mean, *interval, format.size)}"
 
 
 def _caption(comparison: Comparison) -> str:
@@ -279,3 +297,10 @@ def interval_caption(variant: MeasuredVariant, steps: Sequence[int]) -> str:
     length = f" of {low} steps" if low == high else f" of {low} to {high} steps"
     blocks = f"{len(variant.block_steps_per_s)} paired blocks"
     return f"95{format.NBSP}% interval of {blocks}{length if steps else ''}"
+
+
+def _limits(comparison: Comparison) -> list[str]:
+    """Of each variant whose limit is known here, the sentence that says it."""
+    traced = ((shown_label(v.label), v.trace) for v in comparison.variants if v.trace)
+    limits = ((label, known_limit(trace, comparison)) for label, trace in traced)
+    return [f"{label}: {''.join(limit_sentence(limit))}" for label, limit in limits if limit]

@@ -46,7 +46,7 @@ def sentence(path: CriticalPath) -> Pieces:
     if rest >= 0.5:
         parts.append((rest, "the rest" if parts else "waits between them"))
     pieces: list[tuple[str, bool]] = [
-        ("A step takes ", False),
+        ("A traced step takes ", False),
         (format.duration(path.step_ns), True),
         (f"{f', the mean of {format.integer(path.steps)}' if path.steps > 1 else ''}: ", False),
         (f"{format.duration(ops)} are ops", True),

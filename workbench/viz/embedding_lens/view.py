@@ -149,7 +149,9 @@ def _spent(parts: Sequence[PartTime]) -> str:
     halves = [(each[1] - each[0]) / 2 for part in parts if (each := part.interval_ns)]
     about = ""
     if len(halves) == len(parts):
-        about = f" ±\u00a0{format.duration(sum(half**2 for half in halves) ** 0.5)}"
+        half = sum(half**2 for half in halves) ** 0.5
+        words = format.interval(ns, ns - half, ns + half, format.duration, plus="±\u00a0")
+        about = f" {words}"
     return f"{format.duration(ns)}{about}, {format.integer(ops)} op{'s' * (ops != 1)}"
 
 
@@ -206,6 +208,8 @@ def _notes(lens: EmbeddingLens) -> list[str]:
             "of the batches has, the most frequent hundredth; and the part of the lookups of the "
             "second half that asks for them."
         )
+    elif lens.not_sampled:
+        notes.append(f"Ids and sizes were not sampled: {plain(lens.not_sampled)}.")
     else:
         notes.append(
             "Ids and sizes were not sampled: a trace holds no values. Give program= to read them."

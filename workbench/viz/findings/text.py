@@ -18,6 +18,7 @@ def compared_findings_text(views: Sequence[FindingsView]) -> str:
 def findings_text(view: FindingsView) -> str:
     """The findings of one trace, a block each."""
     blocks = [_wrapped("".join(view.sentence), ""), _wrapped(view.summary, "")]
+    blocks += [_wrapped(view.limit, "")] * bool(view.limit)
     blocks += [_row_text(row) for row in view.rows]
     if view.rest:
         cost, title, evidence = view.rest

@@ -97,7 +97,8 @@ def _mean_peak(memory: Memory) -> str:
     interval = memory.step_peak_interval
     if interval is None:
         return f"{mean} (a single step, so without an interval)"
-    return f"{mean} ±\u00a0{format.size((interval[1] - interval[0]) / 2)}"
+    about = format.interval(float(memory.step_peaks.mean()), *interval, format.size, plus="±\u00a0")
+    return f"{mean} {about}"
 
 
 def _caption(memory: Memory) -> str:

@@ -45,6 +45,7 @@ class Answers:
             "id": wish["id"],
             "run": run.number,
             "figures": figures_of(self._session, run, tab),
+            "lead": self._contents.lead(run, tab),
         }
         shown, buffers = self._shown(run, content)
         return {**answer, **shown}, buffers
@@ -68,7 +69,7 @@ class Answers:
         return self._boundaries.plan(number)
 
     def _run(self, number: Any) -> Run:
-        return self._session.runs[int(number) - 1]
+        return self._session.run_numbered(int(number))
 
     def _shown(self, run: Run, content: Content) -> Answer:
         if content.timeline is not None:

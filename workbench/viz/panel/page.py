@@ -11,7 +11,7 @@ from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.boundary.html import boundary_static_html
 from workbench.viz.boundary.html import packed as packed_boundary
-from workbench.viz.kept_picture import kept_view
+from workbench.viz.kept_picture import DATA_BYTES, kept_view
 from workbench.viz.panel.tabs.contents import (
     AGAINST_BASE,
     BOUNDARY,
@@ -23,7 +23,7 @@ from workbench.viz.panel.tabs.contents import (
     Contents,
     said,
 )
-from workbench.viz.panel.tabs.runs import run_name
+from workbench.viz.panel.tabs.ratio_rows import run_name
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_static_html
 
@@ -86,8 +86,11 @@ def panel_page(
                 key = _key(run, tab, other)
                 if key in stored:
                     continue
-                made = _kept_timeline(run, room) if tab == TIMELINE else None
-                stored[key] = _stored(made or contents.of(run, other, tab))
+                made = _kept_timeline(contents, run, room) if tab == TIMELINE else None
+                stored[key] = {
+                    **_stored(made or contents.of(run, other, tab)),
+                    "lead": contents.lead(run, tab),
+                }
     return PanelPage(view=view, state=state, settings=tuple(settings), contents=stored)
 
 
@@ -112,7 +115,9 @@ def still_html(contents: Contents, run: Run, base: Run) -> str:
     """The run that is shown as a still picture: throughput, timeline and boundary."""
     parts = {THROUGHPUT: contents.of(run, base, THROUGHPUT).html}
     if run.measured.trace is not None:
-        parts[TIMELINE] = timeline_static_html(kept_view(run.measured.trace, run_name(run)))
+        kept = _kept_timeline(contents, run, DATA_BYTES)
+        if kept is not None and kept.timeline is not None:
+            parts[TIMELINE] = timeline_static_html(kept.timeline)
     boundary = contents.of(run, base, BOUNDARY).boundary
     if boundary is not None:
         parts[BOUNDARY] = boundary_static_html(boundary)
@@ -132,9 +137,12 @@ def _key(run: Run, tab: str, base: Run) -> str:
     return f"{run.number}/{tab}" + (f"/{base.number}" if tab in AGAINST_BASE else "")
 
 
-def _kept_timeline(run: Run, room: int) -> Content | None:
+def _kept_timeline(contents: Contents, run: Run, room: int) -> Content | None:
     trace = run.measured.trace
-    return None if trace is None else Content(timeline=kept_view(trace, run_name(run), room))
+    if trace is None:
+        return None
+    measured_ns = round(contents.facts(run).median_ns)
+    return Content(timeline=kept_view(trace, run_name(run), room, measured_ns=measured_ns))
 
 
 def _stored(content: Content) -> dict[str, Any]:

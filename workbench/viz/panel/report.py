@@ -22,7 +22,7 @@ from workbench.viz.panel.settings.groups import groups_of, unfit_options
 from workbench.viz.panel.settings.known_settings import last_cut, stored_settings
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.tabs.contents import Contents
-from workbench.viz.panel.tabs.runs import run_name
+from workbench.viz.panel.tabs.ratio_rows import run_name
 from workbench.viz.panel.view import panel_view, state_of
 from workbench.viz.style import assets
 from workbench.viz.style.plain_values import plain_values

@@ -43,6 +43,9 @@ class PanelWidget(anywidget.AnyWidget):
       tab: what is shown of it.
       selected, selected_table: name of the graph node, and of the embedding table, that is marked
         in every view; "" for none.
+      stop_when_clear: whether the blocks of a run end once its ratio is clear.
+      news: what has just happened, as of `news`; empty for nothing.
+      shape: the step's graph as markup, before anything has run; "" until it is known.
     """
 
     stage = traitlets.Enum(CHOICES["stage"], "off").tag(sync=True)
@@ -62,13 +65,24 @@ class PanelWidget(anywidget.AnyWidget):
     tab = traitlets.Enum(_TABS, THROUGHPUT).tag(sync=True)
     selected = traitlets.Unicode("").tag(sync=True)
     selected_table = traitlets.Unicode("").tag(sync=True)
+    stop_when_clear = traitlets.Bool(False).tag(sync=True)
     # What the browser draws, made here.
     view = traitlets.Dict().tag(sync=True)
     said = traitlets.Dict().tag(sync=True)
     run_list: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     job = traitlets.Dict().tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
+    news: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    shape = traitlets.Unicode("").tag(sync=True)
+    # Rises when the program's graphs and predictions become known.
+    learned = traitlets.Int(0).tag(sync=True)
     saved = traitlets.Unicode("").tag(sync=True)
+    # How often names, notes, groups or deletions of runs have changed.
+    edited = traitlets.Int(0).tag(sync=True)
+    can_undo = traitlets.Bool(False).tag(sync=True)
+    can_redo = traitlets.Bool(False).tag(sync=True)
+    # Where the report lies that `saved` names; "" for none.
+    saved_path = traitlets.Unicode("").tag(sync=True)
     still = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
@@ -88,6 +102,7 @@ class PanelWidget(anywidget.AnyWidget):
             **{**setting.state(), "cut": cut},
             view=view,
             job=dataclasses.asdict(NOTHING),
+            stop_when_clear=session.stop_when_clear,
             still=still.new_name(),
         )
 

@@ -15,15 +15,19 @@ from workbench.core.optimizations import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.toggles.toggle import Toggle
 from workbench.core.what_if.predictions import Predictions
-from workbench.errors import OptionError
+from workbench.errors import OptionError, WorkbenchError
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.background import Job
+from workbench.experiments.session.history import History
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.files.atomic_file import replacing
 from workbench.viz.panel.answers import Answers
 from workbench.viz.panel.clicks import clicked
-from workbench.viz.panel.job_view import NOTHING, READY, failed, running
+from workbench.viz.panel.graph_preview import GraphPreview
+from workbench.viz.panel.job_view import NOTHING, READY, JobView, failed, running
+from workbench.viz.panel.news import news_of_run, news_of_search
+from workbench.viz.panel.phases import first_phases, with_phases
 from workbench.viz.panel.program_of import program_of
 from workbench.viz.panel.report import report_name, session_report_html
 from workbench.viz.panel.settings.choices import choices_of, known_toggles
@@ -31,6 +35,7 @@ from workbench.viz.panel.settings.group import Group
 from workbench.viz.panel.settings.groups import groups_of, unfit_options
 from workbench.viz.panel.settings.known_settings import last_cut, said_of, stored_settings
 from workbench.viz.panel.settings.names import name_of
+from workbench.viz.panel.settings.panel_state import PanelState
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.still import DisplayedStill, panel_still
 from workbench.viz.panel.tabs.contents import Contents
@@ -97,9 +102,15 @@ class Workbench(PanelWidget):
         super().__init__(session, setting, cut, panel_view(session, self._groups))
         self._contents = Contents(self.session)
         self._job: Job[Any] | None = None
+        self._preview = GraphPreview(self.session, self._show_shape)
+        self._waiting: Optimizations | None = None
+        self._progress_view = NOTHING
         self._answers = Answers(self.session, self._contents)
         self._still = DisplayedStill(self._still_bundle)
         self._saying = threading.RLock()
+        self._history: History[PanelState] = History()
+        self._last = self._state()
+        self.observe(self._note_stop, "stop_when_clear")
         self.on_msg(self._on_message)
         self.observe(self._changed, list(TOGGLES))
         self.observe(lambda _: self._still.draw_soon(), ["shown", "base"])
@@ -151,6 +162,21 @@ class Workbench(PanelWidget):
                 raise job.error
         return job
 
+    def run_when_free(self) -> Job[Run] | None:
+        """Measures the setting of the toggles, after the run that goes on where there is one.
+
+        Returns:
+          The job; None where it begins later. Of several that wait, the last one is measured.
+
+        Raises:
+          OptionError: the program cannot have this setting.
+        """
+        if self._job is None or not self._job.running:
+            return self.run()
+        self._waiting = self.optimizations
+        self.status = f"Next: “{name_of(self.setting)}”. The kernel is free."
+        return None
+
     def find_best(
         self, budget: float | str = "2min", memory: float | str | None = None
     ) -> Job[Best]:
@@ -167,12 +193,86 @@ class Workbench(PanelWidget):
                 budget=budget, memory=memory, on_progress=self._progress, on_end=self._ended
             ),
             f"Searching the best setting for {budget}. The kernel is free.",
+            search=True,
         )
 
     def cancel(self) -> None:
-        """Ends the run that goes on, within a second; does nothing without one."""
+        """Ends the run that goes on, within a second, and forgets one that waits for it."""
+        self._waiting = None
         if self._job is not None:
             self._job.cancel()
+
+    def describe_run(self, number: int, **words: str) -> Run:
+        """Gives a run a name, a note or a group; see `Session.describe_run`.
+
+        Args:
+          number: of the run.
+          **words: `name`, `note` and `group`.
+
+        Raises:
+          OptionError: no such run, another word, or a text that is too long.
+        """
+        run = self.session.describe_run(number, **words)
+        self._runs_changed()
+        return run
+
+    def delete_run(self, number: int) -> None:
+        """Leaves a run out; `undo` brings it back.
+
+        Raises:
+          OptionError: there is no such run.
+        """
+        self.session.delete_run(number)
+        self._runs_changed()
+
+    def undo(self) -> None:
+        """Takes back the last change of toggles, of the boundary, or of a run's words; of none."""
+        self._went(self._history.undo(self._state()))
+
+    def redo(self) -> None:
+        """Does again what `undo` took back last."""
+        self._went(self._history.redo(self._state()))
+
+    def _state(self) -> PanelState:
+        toggles = {name: getattr(self, name) for name in TOGGLES}
+        return PanelState(toggles=toggles, edits=self.session.run_edits)
+
+    def _note_change(self) -> None:
+        """What was until now can be gone back to."""
+        now = self._state()
+        if now != self._last:
+            self._history.changed(self._last)
+            self._last = now
+            self._say_undo()
+
+    def _say_undo(self) -> None:
+        self.can_undo, self.can_redo = self._history.can_undo, self._history.can_redo
+
+    def _went(self, state: PanelState) -> None:
+        """Puts toggles and runs where they were."""
+        self._last = state
+        with self.hold_trait_notifications():
+            # A stage that was moved needs its cut.
+            for name in sorted(state.toggles, key=lambda name: name != "cut"):
+                setattr(self, name, state.toggles[name])
+        if state.edits != self.session.run_edits:
+            self.session.edit_runs(state.edits)
+            self._runs_changed()
+        self._say_undo()
+
+    def _runs_changed(self) -> None:
+        """Draws anew what has the words of runs in it."""
+        self._note_change()
+        self._contents.forget()
+        numbers = [run.number for run in self.session.runs]
+        if self.base not in numbers:
+            self.base = 0
+        if self.shown not in numbers:
+            self.shown = 0
+        self._list_runs()
+        self.edited += 1
+        self._say()
+        self._still.draw_soon()
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Saves all runs; `wb.Workbench(wb.load_session(directory))` shows them again."""
@@ -196,37 +296,88 @@ class Workbench(PanelWidget):
         with replacing(file) as part:
             part.write_text(page, encoding="utf-8")
         self.saved = f"Report {file}, {format.size(len(page.encode()))}"
+        self.saved_path = os.fspath(file.resolve())
         return file
 
-    def _start(self, begin: Callable[[], Job[Any]], words: str) -> Job[Any]:
-        self.job = dataclasses.asdict(running("Starting a child process"))
-        self.status = words
+    def draw_shape(self) -> None:
+        """Shows the program's graph before anything has run, once a child process has built it."""
+        self._preview.begin()
+
+    def _show_shape(self, markup: str) -> None:
+        self.shape = markup
+        self._still.draw_soon()
+
+    def _start(
+        self, begin: Callable[[], Job[Any]], words: str, *, search: bool = False
+    ) -> Job[Any]:
+        self._preview.cancel()
+        begins = running("Starting a child process")
+        phases = () if search else first_phases()
+        self._show_job(dataclasses.replace(begins, phases=phases))
+        self.status, self.news = words, {}
         try:
             self._job = begin()
         except BaseException:
-            self.job = dataclasses.asdict(NOTHING)
+            self._show_job(NOTHING)
             self.status = READY
             raise
         return self._job
 
+    def _show_job(self, shown: JobView) -> None:
+        self._progress_view = shown
+        self.job = dataclasses.asdict(shown)
+
     def _progress(self, words: str) -> None:
-        self.job = dataclasses.asdict(running(words))
+        self._show_job(with_phases(running(words), self._progress_view))
+        # What is measured shows before the rest of the run is over.
+        if len(self.session.runs) != len(self.run_list):
+            self._list_runs()
+            self._show_result(self.session.runs[-1])
+
+    def _show_result(self, run: Run) -> None:
+        self.shown = run.number
+        self.news = news_of_run(self.session, run, self.session.run_numbered(self.base))
 
     def _ended(self, job: Job[Any]) -> None:
         """Called on the thread of the job."""
         shown = failed(job.error, cancelled=job.cancelled) if job.error else NOTHING
+        if self.session.predictions is not None and not self.learned:
+            self._contents.learned()
+            self.learned = 1
         self._regroup()
         self._list_runs()
-        if isinstance(job.result, Best):
-            self.optimizations = job.result.optimizations
-        found = self.session.run_of(self.optimizations) if job.result else None
-        if found is not None:
-            self.shown = found.number
-        self.job = dataclasses.asdict(shown)
+        best = job.result if isinstance(job.result, Best) else None
+        if best:
+            self._contents.search = best
+            self.optimizations = best.optimizations
+        run = self._run_of(job.result)
+        if run is not None:
+            self._show_result(run)
+        if best:
+            self.news = news_of_search(best)
+        self._show_job(shown)
         self.status = shown.words or READY
         self._say()
         self._say_all()
         self._still.draw_soon()
+        self._go_on()
+
+    def _run_of(self, result: Best | Run | None) -> Run | None:
+        """The run that a job has ended with."""
+        if isinstance(result, Best):
+            return self.session.run_of(result.optimizations)
+        return result
+
+    def _go_on(self) -> None:
+        """Begins the run that waited for the one that has ended."""
+        wish, self._waiting = self._waiting, None
+        if wish is None:
+            return
+        try:
+            self.optimizations = wish
+            self.run()
+        except WorkbenchError as error:
+            self._show_job(failed(error))
 
     def _regroup(self) -> None:
         """Refuses what the program's graphs, which a run has built, have no use for."""
@@ -243,7 +394,11 @@ class Workbench(PanelWidget):
             self.shown = runs[-1].number
         self.run_list = run_list(self.session)
 
+    def _note_stop(self, change: Any) -> None:
+        self.session.stop_when_clear = bool(change["new"])
+
     def _changed(self, change: Any) -> None:
+        self._note_change()
         if change["name"] == "cut":
             self._regroup()
         self._say()
@@ -263,8 +418,11 @@ class Workbench(PanelWidget):
 
     def _still_bundle(self) -> dict[str, str]:
         numbers = (self.shown, self.base)
-        run, base = (self.session.runs[each - 1] if each else None for each in numbers)
-        names = ("shown", "base", "tab", "selected", "selected_table", "saved", "cut")
+        run, base = (self.session.run_numbered(each) if each else None for each in numbers)
+        names = (
+            *("shown", "base", "tab", "selected", "selected_table", "saved", "cut"),
+            *("news", "shape"),
+        )
         shown = {name: getattr(self, name) for name in names}
         picture, words = panel_still(
             self.session,

@@ -27,6 +27,7 @@ VIEWS = (
     "embedding_lens",
     "findings",
     "memory",
+    "limit",
     "predictions",
     "search",
     "serving",

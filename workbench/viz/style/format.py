@@ -9,6 +9,7 @@ ported.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from workbench.number_words import MINUS as MINUS
 from workbench.number_words import NBSP as NBSP
@@ -19,6 +20,9 @@ from workbench.number_words import duration as duration
 from workbench.number_words import integer as integer
 from workbench.number_words import share as share
 from workbench.number_words import size as size
+
+# Half of an interval, as a share of its value, that is said as "±".
+_NARROW = 0.2
 
 
 def gain(ratio: float | None) -> str:
@@ -41,17 +45,59 @@ def ratio_range(low: float, high: float) -> str:
     return f"{_decimal(low, 2)}–{_decimal(high, 2)}"
 
 
-def rate(value: float | None, half: float | None = None, unit: str = "steps/s") -> str:
-    """A rate with the half width of its interval, if known: "41.3 ± 0.4 steps/s".
+def rate(value: float | None, unit: str = "steps/s") -> str:
+    """A rate: "41.3 steps/s".
 
     The digits follow the value: one decimal under 1000, none from there, two under 1.
     """
     if value is None or not math.isfinite(value):
         return UNKNOWN
+    return f"{_decimal(value, _decimals(value))}{NBSP}{unit}"
+
+
+def rate_interval(value: float, low: float, high: float) -> str:
+    """The interval of a rate as it stands behind it: "± 0.4"; of a wide one the ends: "(6.1–30)".
+
+    Returns:
+      "" where the interval is not known.
+    """
+    decimals = _decimals(value)
+    return interval(value, low, high, lambda each: _decimal(each, decimals))
+
+
+def rate_between(value: float, low: float, high: float, unit: str = "steps/s") -> str:
+    """A rate with its interval, if known: "41.3 ± 0.4 steps/s", "13.5 (6.1–30.2) steps/s"."""
+    about = rate_interval(value, low, high)
+    return f"{_decimal(value, _decimals(value))}{f' {about}' if about else ''}{NBSP}{unit}"
+
+
+def interval(
+    value: float, low: float, high: float, words: Callable[[float], str], plus: str = "± "
+) -> str:
+    """An interval as it stands behind its value.
+
+    What is wide is said by its ends: half of it says that a time or a rate may be below 0, and it
+    does not lie evenly about its value.
+
+    Args:
+      value, low, high: the mean and its 95 % interval, of what is never below 0.
+      words: a number in words.
+      plus: what stands before half of it.
+
+    Returns:
+      "" where the interval is not known.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    half = (high - low) / 2
+    if half <= _NARROW * abs(value):
+        return f"{plus}{words(half)}"
+    return f"({words(max(0.0, low))}–{words(high)})"
+
+
+def _decimals(value: float) -> int:
     size = abs(value)
-    decimals = 2 if size < 0.995 else 1 if size < 999.5 else 0
-    plus = "" if half is None else f" ± {_decimal(half, decimals)}"
-    return f"{_decimal(value, decimals)}{plus}{NBSP}{unit}"
+    return 2 if size < 0.995 else 1 if size < 999.5 else 0
 
 
 def million(count: int) -> str:

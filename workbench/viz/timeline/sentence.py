@@ -62,12 +62,12 @@ def _step_time(times: StepTimes) -> Pieces:
     lead = (("A step takes ", False), (traced, True))
     if times.untraced_ns_median is None:
         return (*lead, (f" traced{f' ({count})' if count else ''}", False))
-    of = f"medians of {format.integer(times.steps)} and {format.integer(times.untraced_steps)}"
+    counts = f"{format.integer(times.steps)} and {format.integer(times.untraced_steps)} steps"
     return (
         *lead,
         (" traced, ", False),
         (format.duration(times.untraced_ns_median), True),
-        (f" measured ({of} steps)", False),
+        (f" measured (medians{f' of {counts}' if times.untraced_steps else ''})", False),
     )
 
 

@@ -148,6 +148,7 @@ def timeline_view(
     title: str | None = None,
     steps: tuple[int, int] | None = None,
     max_events: int = MAX_EVENTS,
+    measured_ns: int | None = None,
 ) -> TimelineView:
     """The timeline of a trace.
 
@@ -157,9 +158,14 @@ def timeline_view(
       steps: first and last step number to show; None shows all, or the last 100 where the trace
         has more than `max_events` events.
       max_events: most events shown when `steps` is None.
+      measured_ns: what a step of the run takes that the trace is of, in the median; None takes the
+        steps beside the trace.
     """
     trace, restricted = _restricted(trace, steps, max_events)
     data = timeline_data(trace)
+    if measured_ns is not None:
+        times = dataclasses.replace(data.times, untraced_steps=0, untraced_ns_median=measured_ns)
+        data = dataclasses.replace(data, times=times)
     spans, lanes = spans_of(data)
     origin, finish = _extent(data, spans)
     return TimelineView(

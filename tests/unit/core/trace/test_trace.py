@@ -210,7 +210,7 @@ def test_others_read_the_events_as_rows(tmp_path):
     frame = pd.read_parquet(tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(frame, staged_trace().events)
     notes = pq.read_metadata(tmp_path / "x.parquet").metadata
-    assert notes[b"format_version"] == b"5"
+    assert notes[b"format_version"] == b"6"
 
 
 def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path):

@@ -20,9 +20,9 @@ from workbench.experiments.serving.serve_bench import loads_of
 from workbench.experiments.serving.toggles import (
     SESSIONS,
     STEPS_AT_ONCE,
-    serving_variants,
     steps_at_once_of,
 )
+from workbench.experiments.serving.variants import serving_variants
 
 ONE, EIGHT = Load(kind="single stream"), Load(kind="clients", clients=8)
 

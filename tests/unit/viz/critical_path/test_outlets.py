@@ -39,7 +39,7 @@ def test_the_html_needs_no_script_and_nothing_from_elsewhere():
     assert not {"script", "link", "img", "iframe"} & set(found.tags)
     assert not re.search(r"url\(|https?:", page)
     words = "".join(found.words)
-    for expected in ("A step takes", "Step 1, 100", "top/join", "Slack in step 1", "train.py:7"):
+    for expected in ("A traced step", "Step 1, 100", "top/join", "Slack in step 1", "train.py:7"):
         assert expected in words
     assert 'title="/home/me/train.py:7 lines"' in page
 
@@ -66,7 +66,7 @@ def test_a_notebook_shows_both_forms():
 def test_the_text_holds_the_answer_the_bars_and_the_tables():
     lines = text_of(critical_path(three_steps())).replace(NBSP, " ").splitlines()
     assert lines[0] == "Critical path of By hand"
-    assert lines[1].startswith("A step takes 110 ms, the mean of 3: 91.0 ms are ops")
+    assert lines[1].startswith("A traced step takes 110 ms, the mean of 3: 91.0 ms are ops")
     assert lines[3] == "Step 1, 100 ms"
     assert lines[4].split() == ["call", "of", "the", "step", "··", "4.0", "ms"]
     assert lines[5].split() == ["read", "█" * 10, "21.0", "ms"]

@@ -46,9 +46,9 @@ def words(view) -> str:
 def test_the_sentence_sums_to_the_step():
     view = view_of(three_steps())
     assert words(view) == (
-        "A step takes 110 ms, the mean of 3: 91.0 ms are ops on the critical path, most of them "
-        "Dense matmul (60.0 ms); 10.0 ms are the return of the step, 5.0 ms waits for a thread and "
-        "4.0 ms the call of the step."
+        "A traced step takes 110 ms, the mean of 3: 91.0 ms are ops on the critical path, most of "
+        "them Dense matmul (60.0 ms); 10.0 ms are the return of the step, 5.0 ms waits for a "
+        "thread and 4.0 ms the call of the step."
     )
     assert [text for text, strong in view.sentence if strong] == [
         f"110{NBSP}ms",
@@ -206,7 +206,8 @@ def one_step(ops: list[tuple[int, int]], whole: int = 100):
 
 def test_a_step_of_one_family():
     assert words(view_of(one_step([(READ, 100)]))) == (
-        "A step takes 100 ms: 100 ms are ops on the critical path, all of them Input, decode."
+        "A traced step takes 100 ms: 100 ms are ops on the critical path, all of them Input, "
+        "decode."
     )
 
 

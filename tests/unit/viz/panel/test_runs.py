@@ -47,13 +47,13 @@ def test_the_baseline_itself_is_a_rate(session):
     )
 
 
-def test_a_prediction_stands_at_its_ratio_of_the_measured_baseline(session):
+def test_a_prediction_stands_at_its_ratio_of_the_baseline(session):
     off, stage, _ = session.runs
     view = runs_view(session, stage, off)
     found = session.predict(STAGE)
-    axis = float(view.ticks[-1][1])
-    assert view.rows[1].row.predicted_at == pytest.approx(40 * found.ratio / axis)
-    assert view.rows[0].row.predicted_at == pytest.approx(40 / axis)
+    assert view.ticks[-1] == (1.0, f"{1 / view.one:g}×")
+    assert view.rows[1].row.predicted_at == pytest.approx(found.ratio * view.one)
+    assert view.rows[0].row.predicted_at == pytest.approx(view.one)
     assert view.predicts
     assert view.calibration is not None
     assert len(view.calibration.points) == 2

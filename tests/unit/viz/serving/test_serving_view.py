@@ -27,7 +27,7 @@ from tests.builders.served_models import (
 from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.serving.results import Receipt, ServingComparison
-from workbench.experiments.serving.toggles import serving_variants
+from workbench.experiments.serving.variants import serving_variants
 from workbench.viz.documents import document
 from workbench.viz.notebook import bundle, text
 from workbench.viz.serving.view import ServingView, serving_view

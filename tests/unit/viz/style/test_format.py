@@ -70,9 +70,15 @@ def test_browser_port_makes_the_same_strings() -> None:
         (format.ratio(2.6149), "2.61×"),
         (format.ratio(float("inf")), "–"),
         (format.ratio_range(2.59, 2.634), "2.59–2.63"),
-        (format.rate(41.34, 0.41), "41.3 ± 0.4 steps/s"),
+        (format.rate(41.34), "41.3 steps/s"),
+        (format.rate_between(41.34, 40.93, 41.75), "41.3 ± 0.4 steps/s"),
+        (format.rate_between(0.25, 0.24, 0.26), "0.25 ± 0.01 steps/s"),
+        (format.rate_between(13.5, 6.1, 30.2), "13.5 (6.1–30.2) steps/s"),
+        (format.rate_between(136.2, -150.7, 423.1), "136.2 (0.0–423.1) steps/s"),
+        (format.rate_between(41.3, 0.0, float("inf")), "41.3 steps/s"),
+        (format.interval(1e7, -18.2e6, 38.2e6, format.duration), "(0 ms–38.2 ms)"),
+        (format.interval(1e7, 9.9e6, 10.1e6, format.duration, plus="±"), "±0.10 ms"),
         (format.rate(250_000.4, unit="ops/s"), "250\u2009000 ops/s"),
-        (format.rate(0.25, 0.01), "0.25 ± 0.01 steps/s"),
         (format.rate(None), "–"),
         (format.integer(250_000), "250\u2009000"),
         (format.integer(-1_000), "−1\u2009000"),
@@ -81,11 +87,11 @@ def test_browser_port_makes_the_same_strings() -> None:
     ],
 )
 def test_words(made: str, words: str) -> None:
-    kept = [" ± ", "1 million"]
+    kept = [" ± ", "1 million", " ("]
     wanted = words
     if not any(k in words for k in kept):
         wanted = words.replace(" ", format.NBSP)
-    elif " ± " in words:
+    elif " ± " in words or " (" in words:
         head, unit = words.rsplit(" ", 1)
         wanted = f"{head}{format.NBSP}{unit}"
     assert made == wanted

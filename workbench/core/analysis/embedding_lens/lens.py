@@ -58,12 +58,14 @@ class EmbeddingLens(Displayed):
       trace: whose times are shown. fused: that of the same model with fused lookups; None without.
       tables: of which the trace reads rows.
       batches: how many batches the ids are of; 0 where none were sampled.
+      not_sampled: why none were, a clause; "" where no program was given.
     """
 
     trace: Trace
     fused: Trace | None
     tables: tuple[LensTable, ...]
     batches: int
+    not_sampled: str = ""
 
     def __repr__(self) -> str:
         return f"EmbeddingLens({len(self.tables)} tables, {self.batches} batches of ids)"
@@ -91,6 +93,8 @@ def make_lens(
     fused: Trace | None = None,
     facts: Mapping[str, EmbeddingTable] | None = None,
     ids: Mapping[str, IdStatistics] | None = None,
+    *,
+    not_sampled: str = "",
 ) -> EmbeddingLens:
     """Joins what is known of each table.
 
@@ -98,6 +102,7 @@ def make_lens(
       trace, fused: of the model as it is, and with fused lookups.
       facts: of the tables of its graph, by name.
       ids: of those whose ids were sampled, by name.
+      not_sampled: why none were, a clause.
 
     Raises:
       TraceError: a trace does not know which op feeds which, or has no step.
@@ -124,6 +129,7 @@ def make_lens(
         fused=fused,
         tables=tuple(tables),
         batches=max((each.batches for each in ids.values()), default=0),
+        not_sampled=not_sampled,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from workbench.core.analysis.limit.limit import Limit
 from workbench.core.trace.trace import Trace
 from workbench.display import Displayed
 
@@ -93,6 +94,7 @@ class Findings(Displayed):
         the client.
       not_explained_ns: the part of it that no finding explains.
       fill: for each stage's buffer how full it is over time: stage, time_ns, count.
+      limit: the steps against what the machine can do; None where that is not known.
     """
 
     trace: Trace
@@ -103,6 +105,7 @@ class Findings(Displayed):
     wait_ns: float
     not_explained_ns: float
     fill: pd.DataFrame
+    limit: Limit | None = None
 
     def __repr__(self) -> str:
         return f"Findings({', '.join(each.key for each in self.findings) or 'none'})"

@@ -45,25 +45,30 @@ class PutCall:
         self._targets = [owner, *(target for target, _ in feeds)]
         self._values = [value for _, value in feeds]
         self._options = v1.RunOptions(inter_op_thread_pool=pool, timeout_in_ms=timeout_ms)
-        self._callables: dict[bool, Callable[..., Any]] = {}
+        self._callables: dict[tuple[bool, bool], Callable[..., Any]] = {}
 
-    def ready(self, owner: Sequence[int], *, step_stats: bool = False) -> Callable[..., Any]:
+    def ready(
+        self, owner: Sequence[int], *, step_stats: bool = False, graphs: bool = False
+    ) -> Callable[..., Any]:
         """The next put, with its feeds evaluated, as a function of `run_metadata`.
 
         Args:
           owner: token and thread.
           step_stats: whether the run returns step stats in its metadata.
+          graphs: whether it returns what it executed as graphs, too.
         """
-        if step_stats not in self._callables:
-            self._callables[step_stats] = self._callable(step_stats)
+        kind = step_stats, graphs
+        if kind not in self._callables:
+            self._callables[kind] = self._callable(step_stats, graphs)
         values: Sequence[Any] = ()
         if self._values:
             values = self._session.run(self._values, options=self._options)
-        return functools.partial(self._callables[step_stats], owner, *values)
+        return functools.partial(self._callables[kind], owner, *values)
 
-    def _callable(self, step_stats: bool) -> Callable[..., Any]:
+    def _callable(self, step_stats: bool, graphs: bool) -> Callable[..., Any]:
         """The put as a callable of its feeds: a third of what session.run costs a call."""
         options = v1.RunOptions.FromString(self._options.SerializeToString())
+        options.output_partition_graphs = graphs
         if step_stats:
             options.trace_level = trace_level(self._session)
             if server_of(self._session) and self._is_in_graph():

@@ -69,6 +69,7 @@ class StageRun:
       sink: None, or called with a StageRunRecord after each run of the staged side. Set it and
         unset it at any time.
       step_stats: whether a run with a sink returns step stats; set it before the sink.
+      graphs: whether it returns what it executed as graphs, too; likewise.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class StageRun:
         self.reads_several = reads_several(session.graph, runner.stage)
         self.sink: Callable[[StageRunRecord], None] | None = None
         self.step_stats = False
+        self.graphs = False
         # The producers' calls hold it, so that it is free to go when the last of them has ended.
         self._session: Callable[[], Any] = weakref.ref(session)
         self._on_error: Callable[[BaseException], None] | None = on_error
@@ -203,11 +205,11 @@ class StageRun:
 
     def _put(self, thread: int) -> None:
         owner, call = [self._token, thread], self._puts[thread]
-        sink, step_stats = self.sink, self.step_stats
+        sink, step_stats, graphs = self.sink, self.step_stats, self.graphs
         if sink is None:
             call.ready(owner)()
             return
-        put = call.ready(owner, step_stats=step_stats)
+        put = call.ready(owner, step_stats=step_stats, graphs=graphs)
         metadata = v1.RunMetadata() if step_stats else None
         with self._lock:
             self._number += 1

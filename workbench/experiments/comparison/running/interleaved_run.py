@@ -11,7 +11,11 @@ from collections.abc import Mapping, Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.running.checks import run_checks
+from workbench.experiments.comparison.running.checks import (
+    check_batches,
+    check_losses,
+    seconds_of_batches,
+)
 from workbench.experiments.comparison.running.failures import (
     Pairs,
     failure_words,
@@ -20,10 +24,8 @@ from workbench.experiments.comparison.running.failures import (
     split,
     tolerance_of,
 )
-from workbench.experiments.comparison.running.open_sessions import (
-    FEWEST_TRACED_STEPS,
-    open_sessions,
-)
+from workbench.experiments.comparison.running.open_sessions import open_sessions
+from workbench.experiments.comparison.running.traces import steps_to_trace, traced_variants
 from workbench.experiments.measurement.blocks import (
     MeasuredBlocks,
     TimedSession,
@@ -33,14 +35,15 @@ from workbench.experiments.measurement.blocks import (
 from workbench.experiments.measurement.bounds import COMPUTE, INPUT
 from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.equivalence_runs import verify_fusion
+from workbench.experiments.measurement.evidence import Evidence, paired_ratio
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.schedule import BATCHES, BUILD, START, TRACE
 from workbench.experiments.measurement.statistics import BlockPlan
-from workbench.experiments.measurement.time_budget import TimeBudget, steps_within
-from workbench.experiments.program.function_program import AnyProgram, untraced
+from workbench.experiments.measurement.time_budget import TimeBudget
+from workbench.experiments.program.function_program import AnyProgram, own_batch_size
 from workbench.experiments.program.variant import Variant
-from workbench.experiments.worker.process import Worker, started_workers
-from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
-from workbench.experiments.worker.wire.messages import Close, Open, Opened, RunBlock, TraceSteps
+from workbench.experiments.worker.process import started_workers
+from workbench.experiments.worker.wire.messages import Open, Opened
 
 # A part may prefetch a little to hide what a session run costs.
 _PART_AHEAD = 2
@@ -48,9 +51,6 @@ _PART_AHEAD = 2
 # what each gets at least: a budget that was spent on starting is exceeded by little.
 _SAMPLE_SHARE, _PILOTS_SHARE, _TRACES_SHARE = 0.1, 0.2, 0.3
 _LEAST_S = 1.0
-# Each trace goes with steps that are not kept: untraced ones before and after, and those under the
-# tracer that settle it and tell what the input uses. And seconds to open its session and build it.
-_RUNS_OF_A_TRACED_STEP, _TRACE_S = 4, 2.5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,6 +64,8 @@ class InterleavedRun:
       plan: how blocks were laid out.
       measured: rates by label, those of the program's parts included.
       traces: by label; empty where none was asked for.
+      stop_when_clear: whether a look at the blocks might end them; then intervals hold at every
+        look.
       failed: why variants with a choice of a toggle failed, a sentence each, by label. Those that
         are not among `variants` were left out, the others have no trace.
     """
@@ -74,6 +76,7 @@ class InterleavedRun:
     plan: BlockPlan
     measured: dict[str, MeasuredBlocks]
     traces: dict[str, Trace]
+    stop_when_clear: bool = False
     failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -88,11 +91,15 @@ def run_interleaved(
     progress: Progress,
     verify: bool = False,
     answer_limit_s: float | None = None,
+    stop_when_clear: bool = False,
+    samples: Mapping[Optimizations, Trace] | None = None,
+    seed: int = 0,
 ) -> InterleavedRun:
     """Measures variants, each in a child process of its own; the first is the baseline.
 
     Args:
-      program, trace_steps, step_stats, equivalence_steps, verify, answer_limit_s: as of `compare`.
+      program, trace_steps, step_stats, equivalence_steps, verify, answer_limit_s, stop_when_clear,
+        samples, seed: as of `compare`.
       budget_s: seconds for all of it, starting and tracing included.
       variants: without their plans.
       progress: shows what is done.
@@ -101,7 +108,7 @@ def run_interleaved(
       OptionError, PlanError, RunError, KeyboardInterrupt: as `compare`.
     """
     budget = TimeBudget(budget_s)
-    progress.phase(f"Starting {len(variants)} child processes")
+    progress.phase(f"Starting {len(variants)} child processes", START)
     with started_workers(
         [(s.label, program) for s in variants],
         [s.environment for s in variants],
@@ -113,11 +120,12 @@ def run_interleaved(
             workers,
             sample_steps=trace_steps,
             sample_s=budget.share_s(_SAMPLE_SHARE, _LEAST_S),
+            samples=samples,
             progress=progress,
         )
         pairs = list(zip(planned, workers, strict=True))
         left = running(pairs)
-        checks = run_checks(program, left, opened, equivalence_steps, budget, progress)
+        checks = check_losses(left, opened, equivalence_steps, budget, progress)
         left = running(left)
         if verify:
             progress.phase("Verifying what is fused")
@@ -133,15 +141,29 @@ def run_interleaved(
         pilots = list(itertools.compress(pilots, runs))
         # The sessions begin with those of the variants, in their order.
         steps_s = [pilot.step_ns / 1e9 for pilot in pilots[: len(left)]]
-        steps, trace_s = steps_to_trace(
-            trace_steps, steps_s, budget.share_s(_TRACES_SHARE, _LEAST_S)
+        # As many graphs as were built are built once more for the batches, and for the traces.
+        steps_of_batches_s, batches_s = seconds_of_batches(
+            program, left, opened, equivalence_steps, budget, progress.took_s(BUILD)
         )
+        for_traces_s = max(_LEAST_S, _TRACES_SHARE * (budget.left_s() - batches_s))
+        steps, trace_s = steps_to_trace(trace_steps, steps_s, for_traces_s, progress.took_s(BUILD))
+        progress.expect(BATCHES, batches_s)
+        progress.expect(TRACE, trace_s)
+        scales = _scales(program, [variant for variant, _ in left])
         plan, measured = run_blocks(
             sessions,
             pilots,
-            budget_s=max(_LEAST_S, budget.left_s() - trace_s),
-            then_s=trace_s,
+            budget_s=max(_LEAST_S, budget.left_s() - trace_s - batches_s),
+            then_s=trace_s + batches_s,
             progress=progress,
+            compared=scales,
+            stop_when_clear=stop_when_clear,
+        )
+        left = running(left)
+        progress.evidence(_measured_ratios(left, measured, scales, stop_when_clear, seed))
+        # In sessions of their own, so that nobody waits for them before the first number.
+        checks += check_batches(
+            program, left, opened, equivalence_steps, steps_of_batches_s, progress
         )
         left = running(left)
         traces = traced_variants(
@@ -155,6 +177,7 @@ def run_interleaved(
         plan=plan,
         measured=measured,
         traces=traces,
+        stop_when_clear=stop_when_clear,
         failed={label: failure_words(label, error) for label, error in failures(pairs).items()},
     )
 
@@ -181,66 +204,38 @@ def _timed_sessions(program: AnyProgram, pairs: Pairs) -> list[TimedSession]:
     return sessions
 
 
-def steps_to_trace(steps: int, steps_s: Sequence[float], seconds: float) -> tuple[int, float]:
-    """How many steps of each variant to trace, at most `steps`, and what that takes in seconds."""
-    if not steps:
-        return 0, 0.0
-    all_s = sum(steps_s)
-    fixed_s = WARM_UP_STEPS * all_s + _TRACE_S * len(steps_s)
-    kept_s = _RUNS_OF_A_TRACED_STEP * all_s
-    least = min(FEWEST_TRACED_STEPS, steps)
-    count = steps_within(seconds - fixed_s, kept_s, least=least, most=steps)
-    return count, fixed_s + count * kept_s
+def _scales(program: AnyProgram, variants: Sequence[Variant]) -> dict[str, float]:
+    """Samples of a step of each variant over the baseline's, which is the first."""
+    first = samples_of_a_step(program, variants[0])
+    return {each.label: samples_of_a_step(program, each) / first for each in variants[1:]}
 
 
-def traced_variants(
-    program: AnyProgram,
-    variants: Sequence[Variant],
-    workers: Sequence[Worker],
-    steps: int,
-    *,
-    step_stats: bool,
-    progress: Progress,
-) -> dict[str, Trace]:
-    """Traces of a few steps of each variant, by label, whose session "main" is warm.
-
-    TensorFlow's own executor records no ops, so a variant on it is traced in a second session, on
-    the normal executor, interleaved with the measured one.
-    """
-    if not steps or untraced(program):
-        return {}
-    progress.phase(f"Tracing {steps} steps")
-    traces = {}
-    if program.build_input and program.build_compute:
-        for part in (INPUT, COMPUTE):
-            workers[0].call(Close(session=part))
-    pairs = list(zip(variants, workers, strict=True))
-    again = [
-        (variant, worker)
-        for variant, worker in pairs
-        if variant.optimizations.executor is None and not step_stats
-    ]
-    # All at once: what is built is not measured.
-    for variant, worker in again:
-        plan = variant.plan.to_json() if variant.plan else None
-        on = variant.optimizations
-        worker.send(Open(session="traced", optimizations=on, plan=plan, recorded=True))
-    for _, worker in again:
-        worker.receive()
-    for variant, worker in pairs:
-        session = "traced" if (variant, worker) in again else "main"
-        if session == "traced":
-            worker.call(RunBlock(session=session, steps=WARM_UP_STEPS))
-        trace = traced(worker, session, steps, step_stats=step_stats)
-        if worker.failure is None:
-            traces[variant.label] = trace
-        if session == "traced":
-            worker.call(Close(session=session))
-    return traces
+def samples_of_a_step(program: AnyProgram, variant: Variant) -> float:
+    """Rows of a batch; 1 where they do not count, since all variants have as many."""
+    return variant.optimizations.batch_size or own_batch_size(program) or 1
 
 
-def traced(worker: Worker, session: str, steps: int, *, step_stats: bool) -> Trace:
-    """Traces a few steps of a session, between untraced steps of the session "main"."""
-    return worker.call(
-        TraceSteps(session=session, steps=steps, beside="main", step_stats=step_stats)
-    )
+def _measured_ratios(
+    pairs: Pairs,
+    measured: Mapping[str, MeasuredBlocks],
+    scales: Mapping[str, float],
+    stop_when_clear: bool,
+    seed: int,
+) -> list[Evidence]:
+    """The ratios of variants once no more blocks come, as the result has them."""
+    baseline = measured[pairs[0][0].label].rates
+    said = []
+    for variant, _ in pairs[1:]:
+        rates, scale = measured[variant.label].rates, scales[variant.label]
+        ratio = paired_ratio(rates, baseline, scale, seed=seed, anytime=stop_when_clear)
+        ratios = tuple(scale * a / b for a, b in zip(rates, baseline, strict=True))
+        said.append(
+            Evidence(
+                label=variant.label,
+                ratios=ratios,
+                rounds=len(ratios),
+                interval=ratio,
+                final=True,
+            )
+        )
+    return said

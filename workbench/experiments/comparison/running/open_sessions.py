@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import no_lookup
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.schedule import BUILD, PLAN, SAMPLE
 from workbench.experiments.measurement.time_budget import steps_within, warm_step_s
 from workbench.experiments.program.function_program import (
     AnyProgram,
@@ -44,6 +45,7 @@ def open_sessions(
     *,
     sample_steps: int,
     sample_s: float = math.inf,
+    samples: Mapping[Optimizations, Trace] | None = None,
     progress: Progress,
     recorded: bool = False,
 ) -> tuple[Opened, list[Variant]]:
@@ -56,6 +58,7 @@ def open_sessions(
       sample_steps: steps of the un-staged program to trace for the smart stages; 0
         plans them without a trace.
       sample_s: seconds for each such trace; fewer steps are traced where they are too few.
+      samples: such traces that were taken before, by the setting that they are of.
       progress: shows what is done.
       recorded: on an executor that records its ops: the normal one, where none is chosen.
 
@@ -74,21 +77,27 @@ def open_sessions(
     unplanned = [(v, worker, None) for v, worker in pairs if not v.optimizations.smart_stage]
     smart = [(v, worker) for v, worker in pairs if v.optimizations.smart_stage]
     # In the process of the first variant that is planned on it, whose environment it has.
-    samplers = {_unstaged(v.optimizations): worker for v, worker in reversed(smart)}
+    samples = dict(samples or {})
+    samplers = {
+        _unstaged(v.optimizations): worker
+        for v, worker in reversed(smart)
+        if _unstaged(v.optimizations) not in samples
+    }
     # A function's plan needs none.
     sampled = bool(sample_steps and not isinstance(program, FunctionProgram))
-    progress.phase("Building the graphs")
+    progress.phase("Building the graphs", BUILD)
     for unstaged, worker in samplers.items() if sampled else ():
         worker.send(_sample_of(unstaged))
     opened = _opened(program, unplanned, recorded)
     for worker in samplers.values() if sampled else ():
         worker.receive()
     if smart:
-        samples: dict[Optimizations, Trace] = {}
         for unstaged, worker in samplers.items() if sampled else ():
-            progress.phase(f"Tracing {sample_steps} steps for the smart stage to be planned on")
+            progress.phase(
+                f"Tracing {sample_steps} steps for the smart stage to be planned on", SAMPLE
+            )
             samples[unstaged] = _traced_sample(worker, sample_steps, sample_s)
-        progress.phase("Planning the smart stage")
+        progress.phase("Planning the smart stage", PLAN)
         planned_on = [(v, w, samples.get(_unstaged(v.optimizations))) for v, w in smart]
         opened |= _opened(program, planned_on, recorded)
     planned = [

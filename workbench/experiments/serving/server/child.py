@@ -6,7 +6,8 @@ from typing import Any
 
 import cloudpickle
 
-from workbench.errors import OptionError, RunError, UnsupportedError
+from workbench.errors import RunError
+from workbench.experiments.program.refusals import refusals_named
 from workbench.experiments.serving.served_model import ServedModel
 from workbench.experiments.serving.server.messages import (
     AnswerSample,
@@ -50,12 +51,8 @@ class _ServedChild:
     def _load(self, command: LoadModel) -> Any:
         set_threads(command.optimizations)
         for choice in command.optimizations.switched:
-            try:
+            with refusals_named(self._program.name, choice.label):
                 choice.toggle.prepare(choice.value, is_function=False)
-            except UnsupportedError as error:
-                raise OptionError(
-                    f"{self._program.name!r} cannot have {choice.label}: {error}"
-                ) from None
         self._sessions = ServedSessions(self._program, command.optimizations, command.requests)
         return self._sessions.loaded
 

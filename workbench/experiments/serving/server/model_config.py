@@ -10,8 +10,13 @@ from workbench.experiments.program.program import Built
 from workbench.experiments.worker.steps.session_config import wished_config
 
 
-def model_config(meta_graph: Any, optimizations: Optimizations) -> tuple[Any, int]:
+def model_config(meta_graph: Any, signature: str, optimizations: Optimizations) -> tuple[Any, int]:
     """The config of a setting, and how many parts of the graph it fuses.
+
+    Args:
+      meta_graph: of the SavedModel.
+      signature: name of the one that requests call.
+      optimizations: the setting.
 
     Raises:
       OptionError: auto_fused finds nothing to fuse.
@@ -19,9 +24,11 @@ def model_config(meta_graph: Any, optimizations: Optimizations) -> tuple[Any, in
     config = wished_config(Built(train_op=None), optimizations, recorded=False)
     if not optimizations.fuses_graph:
         return config, 0
+    from workbench.core.fusion.plan import plan_fusion
     from workbench.core.session.rewrite import apply
 
-    plan = _plan(meta_graph)
+    # A request is all that is fetched, so features that are fed apart may be one op.
+    plan = plan_fusion(meta_graph, signature=signature)
     if not plan.count:
         raise OptionError(
             "auto_fused finds nothing to fuse in the graph of this SavedModel"
@@ -29,18 +36,6 @@ def model_config(meta_graph: Any, optimizations: Optimizations) -> tuple[Any, in
                if _calls_functions(meta_graph) else "")
         )  # fmt: skip
     return apply(plan, config), plan.count
-
-
-def _plan(meta_graph: Any) -> Any:
-    """What is fused in the graph that sessions of the model run."""
-    import tensorflow as tf
-
-    from workbench.core.fusion.plan import plan_fusion
-
-    # Not the whole MetaGraph: a session of the C API makes no variables of its collections.
-    with tf.Graph().as_default() as graph:
-        tf.import_graph_def(meta_graph.graph_def, name="")
-    return plan_fusion(graph)
 
 
 def _calls_functions(meta_graph: Any) -> bool:

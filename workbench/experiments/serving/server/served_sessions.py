@@ -53,7 +53,7 @@ class ServedSessions:
         """
         meta_graph = read_meta_graph(program.path)
         self._signature = signature = signature_of(meta_graph, program.signature)
-        config, fused = model_config(meta_graph, optimizations)
+        config, fused = model_config(meta_graph, program.signature, optimizations)
         self._pools = {
             rows: TensorPool(requests, signature.kinds)
             for rows, requests in requests.by_rows.items()

@@ -18,6 +18,7 @@ from workbench.experiments.session.saved.options import (
     optimizations_from_json,
     optimizations_to_json,
 )
+from workbench.experiments.worker.wire.messages import SampledIds
 from workbench.files.saved_values import read_file, value_of
 
 
@@ -30,6 +31,7 @@ def learned_to_json(learned: LearnedGraphs) -> dict[str, Any]:
             {**dataclasses.asdict(key), "problem": known.problem, **_of_nodes(known)}
             for key, known in learned.graphs.items()
         ],
+        "sampled": None if learned.sampled is None else dataclasses.asdict(learned.sampled),
     }
 
 
@@ -62,6 +64,8 @@ class _Document:
     problem: str
     smart_stage: dict[str, Any]
     graphs: tuple[_GraphDocument, ...]
+    # Absent from sessions of before they were kept.
+    sampled: SampledIds | None = None
 
 
 def learned_from_json(held: Mapping[str, Any], folder: Path) -> LearnedGraphs:
@@ -81,6 +85,7 @@ def learned_from_json(held: Mapping[str, Any], folder: Path) -> LearnedGraphs:
         },
         smart_stage=smart_stage,
         problem=document.problem,
+        sampled=document.sampled,
     )
 
 

@@ -36,7 +36,8 @@ from workbench.experiments.session.saved.options import (
 from workbench.files.atomic_file import make_directory, replacing, writing
 from workbench.files.saved_values import json_of, read_file, shown, value_of
 
-_FORMAT_VERSION = 1
+# Format 1 has no names, notes and groups of runs; its runs are numbered without gaps.
+_FORMAT_VERSION, _READABLE = 2, (1, 2)
 # Nothing else is ever read or removed in a session's directory.
 _FOLDER = re.compile(r"saved-[0-9a-f]{32}")
 
@@ -49,6 +50,7 @@ class SavedSession:
     baseline: Optimizations
     budget_s: float
     trace_steps: int
+    stop_when_clear: bool = False
     runs: tuple[Run, ...] = ()
     learned: LearnedGraphs | None = None
 
@@ -92,7 +94,7 @@ def read_session(directory: str | os.PathLike[str]) -> SavedSession:
     path = Path(directory) / SESSION_FILE
     document = _read(path)
     version = document.pop("format_version", None)
-    if version != _FORMAT_VERSION:
+    if type(version) is not int or version not in _READABLE:
         raise DataError(f"{path}: {_wrong_version(version)}")
     try:
         index = value_of(_Index, document, "the session")
@@ -116,6 +118,7 @@ def _document(saved: SavedSession, comparisons: list[Comparison], folder: str) -
         "baseline": optimizations_to_json(saved.baseline),
         "budget_s": saved.budget_s,
         "trace_steps": saved.trace_steps,
+        "stop_when_clear": saved.stop_when_clear,
         "comparisons": len(comparisons),
         "runs": [
             {
@@ -124,6 +127,9 @@ def _document(saved: SavedSession, comparisons: list[Comparison], folder: str) -
                 "comparison": places[id(run.comparison)],
                 "variant": run.variant,
                 "started": run.started,
+                "name": run.name,
+                "note": run.note,
+                "group": run.group,
             }
             for run in saved.runs
         ],
@@ -174,6 +180,9 @@ class _RunDocument:
     comparison: int
     variant: str
     started: str
+    name: str = ""
+    note: str = ""
+    group: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -188,6 +197,7 @@ class _Index:
     comparisons: int
     runs: tuple[_RunDocument, ...]
     learned: dict[str, Any] | None
+    stop_when_clear: bool = False
 
 
 def _from_index(index: _Index, home: Path) -> SavedSession:
@@ -196,8 +206,9 @@ def _from_index(index: _Index, home: Path) -> SavedSession:
         raise DataError(f"it has {index.comparisons} comparisons of {len(index.runs)} runs")
     comparisons = [_comparison_in(folder, number) for number in range(index.comparisons)]
     runs = tuple(_run_from(each, comparisons) for each in index.runs)
-    if [run.number for run in runs] != list(range(1, len(runs) + 1)):
-        raise DataError("its runs are not numbered 1, 2, …")
+    numbers = [run.number for run in runs]
+    if numbers != sorted({*numbers}) or any(number < 1 for number in numbers):
+        raise DataError("its runs are not numbered 1, 2, …, apart from those that were deleted")
     if not 0 < index.budget_s < math.inf:
         raise DataError(f"its budget is {index.budget_s!r} seconds")
     if index.trace_steps < 0:
@@ -207,6 +218,7 @@ def _from_index(index: _Index, home: Path) -> SavedSession:
         baseline=optimizations_from_json(index.baseline),
         budget_s=index.budget_s,
         trace_steps=index.trace_steps,
+        stop_when_clear=index.stop_when_clear,
         runs=runs,
         learned=None if index.learned is None else learned_from_json(index.learned, folder),
     )
@@ -231,6 +243,9 @@ def _run_from(document: _RunDocument, comparisons: list[Comparison]) -> Run:
         comparison=comparison,
         variant=document.variant,
         started=document.started,
+        name=document.name,
+        note=document.note,
+        group=document.group,
     )
 
 

@@ -24,7 +24,7 @@ from workbench.experiments.worker.steps.scored_steps import (
     to_be_scored,
 )
 from workbench.experiments.worker.steps.session_config import wished_config, with_plan
-from workbench.experiments.worker.steps.traced_steps import settling_steps
+from workbench.experiments.worker.steps.traced_steps import SHAPE_STEPS, settling_steps
 from workbench.experiments.worker.tensorflow_import import gpu_names
 from workbench.experiments.worker.wire.messages import (
     SCORES,
@@ -146,15 +146,18 @@ class ProgramSession:
     def trace(self, steps: int, *, step_stats: bool = False) -> Trace:
         """Traces `steps` steps.
 
-        Those before them are not kept: they set the tracer up, use up what was ready, and tell how
-        many cores the input uses, which a thread must watch that would lengthen the steps to keep.
+        Those before them are not kept: they set the tracer up, use up what was ready, and tell the
+        shapes of all tensors. They also tell how many cores the input uses, which a thread must
+        watch that would lengthen the steps to keep.
         """
-        self._capture.start(step_stats=step_stats, ask_rules=False)
-        self._run_as_traced(self._settling + steps)
+        from workbench.core.capture.shape_steps import with_shapes_of
+
+        self._capture.start(step_stats=step_stats, ask_rules=False, shapes=True)
+        self._run_as_traced(self._settling + SHAPE_STEPS + steps)
         before = self._capture.stop()
         self._capture.start(step_stats=step_stats, sample_cpu=False)
         self._run_as_traced(steps)
-        trace = self._capture.stop()
+        trace = with_shapes_of(self._capture.stop(), before)
         meta = dataclasses.replace(
             trace.meta,
             source_cores=before.meta.source_cores,

@@ -40,7 +40,7 @@ def wished_config(built: Built, optimizations: Optimizations, *, recorded: bool)
     for each in optimizations.switched:
         each.toggle.configure(each.value, config)
     _add_missing_pools(config, optimizations)
-    return _on_executor(config, optimizations.executor, recorded)
+    return on_executor(config, optimizations.executor, recorded)
 
 
 def _add_missing_pools(config: Any, optimizations: Optimizations) -> None:
@@ -61,8 +61,14 @@ def _add_missing_pools(config: Any, optimizations: Optimizations) -> None:
     add_stage_pools(config, [pool] * (max(asked) + 1))
 
 
-def _on_executor(config: Any, policy: ExecutorPolicy | str | None, recorded: bool) -> Any:
-    """The session's config with an executor policy, where one is wanted or can record ops."""
+def on_executor(config: Any, policy: ExecutorPolicy | str | None, recorded: bool) -> Any:
+    """The session's config with an executor policy, where one is wanted or can record ops.
+
+    Args:
+      config: the session's own.
+      policy: the wanted one; None wants none.
+      recorded: whether a session without one gets an executor that records its ops.
+    """
     from workbench import _native
     from workbench.core.executor.policy import executor_options
     from workbench.core.session.session_facts import records_ops

@@ -13,6 +13,8 @@ from workbench.experiments.worker.steps.first_steps import SETTLING_STEPS
 
 # Steps of each of the two untraced blocks; a StepClock keeps as many as both have at most.
 _FEWEST, _MOST = 6, 30
+# Steps that may go by before all shapes are known.
+SHAPE_STEPS = 8
 
 
 def traced_between(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from workbench.core.toggles.toggle import Toggle
 from workbench.core.what_if.predictions import Predicted, Withheld
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.program.as_code import compare_code
 from workbench.experiments.program.refusals import refusal_of
 from workbench.experiments.session.run import Run
@@ -23,11 +24,12 @@ from workbench.viz.panel.settings.options import (
 )
 from workbench.viz.panel.settings.predicted_rate import steps_per_s
 from workbench.viz.panel.settings.setting import MOVED, PanelSetting, setting_of
+from workbench.viz.panel.settings.untried import Untried, untried_of
 from workbench.viz.style import format
 
 _PREDICTED, _MEASURED, _NONE = "predicted", "measured", "none"
 _NOT_PREDICTED = "Not predicted"
-_NO_RUN = "Nothing has run. Run measures this setting; predictions need one run first."
+_NO_RUN = "Nothing has run. Run measures this setting."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,8 @@ class SettingView:
       code: the cell that measures it.
       ran: whether it has been measured.
       excluded: by group and option, why this setting cannot have it.
+      unpredicted: why nothing is predicted of any setting, a sentence; "" where something is.
+      untried: toggles elsewhere that are predicted to be faster, and were not run.
     """
 
     key: str
@@ -68,6 +72,8 @@ class SettingView:
     code: str
     ran: bool
     excluded: dict[str, dict[str, str]]
+    unpredicted: str
+    untried: tuple[Untried, ...]
 
 
 def setting_view(
@@ -97,6 +103,8 @@ def setting_view(
         excluded=excluded_options(
             setting, groups, toggles, is_function=session.program_is_function
         ),
+        unpredicted=_unpredicted(session),
+        untried=untried_of(session, setting, groups, toggles),
     )
 
 
@@ -120,8 +128,7 @@ def _headline(
         rate, half = rate_words(run.measured)
         baseline = session.run_of(session.baseline)
         ratio = session.ratio(run, baseline) if baseline else None
-        beside = "the baseline" if ratio is None else f"{format.ratio(ratio.ratio)} {base_name}"
-        return _MEASURED, rate, half, beside
+        return _MEASURED, rate, half, _beside(ratio, base_name)
     refused = refusal_of(setting.optimizations(), is_function=session.program_is_function)
     if refused:
         return "", "", "", f"The program cannot have {refused}."
@@ -138,6 +145,27 @@ def _headline(
         for each in (prediction.ratio, prediction.low, prediction.high)
     )
     return _PREDICTED, words, f"({low}–{high})", f"{format.ratio(prediction.ratio)} {base_name}"
+
+
+def _beside(ratio: Ratio | None, base_name: str) -> str:
+    """How a run stands to the baseline; no number of a difference that may be none."""
+    if ratio is None:
+        return "the baseline"
+    if ratio.verdict == "no clear difference":
+        interval = format.ratio_range(ratio.low, ratio.high)
+        return f"no clear difference to {base_name} ({interval})"
+    return f"{format.ratio(ratio.ratio)} {base_name}"
+
+
+def _unpredicted(session: Session) -> str:
+    """Why nothing at all is predicted, a sentence; "" where something is, or before a run."""
+    predictions = session.predictions
+    if predictions is None or any(
+        each.scenario != predictions.traced for each in predictions.predicted
+    ):
+        return ""
+    reasons = dict.fromkeys(each.reason for each in predictions.withheld)
+    return f"{_NOT_PREDICTED}: {next(iter(reasons))}." if reasons else ""
 
 
 def _chips(

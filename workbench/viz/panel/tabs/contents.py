@@ -10,20 +10,24 @@ from typing import Any
 
 from workbench.core.analysis.alignment import align
 from workbench.core.analysis.critical_path import critical_path
-from workbench.core.analysis.embedding_lens.lens import make_lens
 from workbench.core.analysis.memory.memory import memory
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.findings import findings
+from workbench.experiments.comparison.limit import limit
 from workbench.experiments.program.toggles import own_choices
+from workbench.experiments.search.best import Best
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.boundary.drawing.known_cuts import CutTeller
 from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
 from workbench.viz.outlets import fragment_of
-from workbench.viz.panel.tabs.runs import run_name, runs_view
+from workbench.viz.panel.tabs.ratio_rows import run_name
+from workbench.viz.panel.tabs.runs import runs_view
+from workbench.viz.panel.tabs.step_facts import StepFacts, step_facts
+from workbench.viz.panel.trials import trials_of
 from workbench.viz.panel.words import sentence
 from workbench.viz.style import assets
 from workbench.viz.timeline.view import TimelineView, timeline_view
@@ -31,7 +35,7 @@ from workbench.viz.timeline.view import TimelineView, timeline_view
 THROUGHPUT, TIMELINE, BOUNDARY, PATH, FINDINGS = (
     *("throughput", "timeline", "boundary", "path", "findings"),
 )
-TWO_RUNS, LENS, MEMORY, WHAT_IF = "two_runs", "lens", "memory", "what_if"
+TWO_RUNS, LENS, MEMORY, LIMIT, WHAT_IF = "two_runs", "lens", "memory", "limit", "what_if"
 TABS = {
     THROUGHPUT: "Throughput",
     TIMELINE: "Timeline",
@@ -41,11 +45,18 @@ TABS = {
     TWO_RUNS: "Two runs",
     LENS: "Embedding lens",
     MEMORY: "Memory",
+    LIMIT: "Limit",
     WHAT_IF: "What if",
 }
-# What changes with every run, and what stands against the baseline of the table.
-OF_ALL_RUNS = (THROUGHPUT, WHAT_IF)
+# What is of no run alone, what changes with every run, and what stands against the baseline of
+# the table.
+_OF_NO_RUN = (THROUGHPUT, WHAT_IF)
+OF_ALL_RUNS = (*_OF_NO_RUN, FINDINGS)
 AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
+# What has the names of runs in it.
+_NAMING = (THROUGHPUT, TIMELINE, TWO_RUNS)
+# What changes once the program's graphs are built and other settings predicted.
+OF_GRAPHS = (THROUGHPUT, BOUNDARY, FINDINGS, WHAT_IF)
 # What a click on the words about a missing trace captures.
 CAPTURED_STEPS = 30
 _NO_GRAPH = "What may run ahead is known once the program's graph was built; run it once."
@@ -77,11 +88,13 @@ class Content:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Shown:
-    """A run of a session, and the run that it is compared with."""
+    """A run of a session, the run that it is compared with, and the newest search."""
 
     session: Session
     run: Run
     base: Run
+    facts: StepFacts
+    search: Best | None
 
     def traced(self, make: Callable[[Trace], Content]) -> Content:
         """What is made of its trace; without one, what to do."""
@@ -98,11 +111,17 @@ def against_base(run: Run) -> tuple[str, ...]:
 
 
 class Contents:
-    """What the tabs of a session's runs show; what was worked out is kept."""
+    """What the tabs of a session's runs show; what was worked out is kept.
+
+    Attributes:
+      search: the newest search for the best setting; None without one.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.search: Best | None = None
         self._known: dict[tuple[int, int, str, int], Content] = {}
+        self._facts: dict[int, StepFacts] = {}
         self._making = threading.RLock()
 
     def of(self, run: Run, base: Run, tab: str) -> Content:
@@ -119,9 +138,35 @@ class Contents:
                 self._known[key] = self._build(run, base, tab)
             return self._known[key]
 
+    def forget(self) -> None:
+        """What names, notes, groups and deleted runs are part of is drawn anew."""
+        with self._making:
+            self._known = {key: each for key, each in self._known.items() if key[2] not in _NAMING}
+
+    def facts(self, run: Run) -> StepFacts:
+        """What a step of a run takes, worked out once."""
+        with self._making:
+            if run.number not in self._facts:
+                self._facts[run.number] = step_facts(run)
+            return self._facts[run.number]
+
+    def lead(self, run: Run, tab: str) -> str:
+        """What a step of the run takes, to stand above a tab; "" of tabs of all runs."""
+        return "" if tab in _OF_NO_RUN else self.facts(run).words
+
+    def learned(self) -> None:
+        """The program's graphs are known by now, and so are predictions."""
+        with self._making:
+            kept = {key: made for key, made in self._known.items() if key[2] not in OF_GRAPHS}
+            self._known = kept
+
     def _build(self, run: Run, base: Run, tab: str) -> Content:
         try:
-            return _MAKERS[tab](_Shown(session=self._session, run=run, base=base))
+            facts = self.facts(run)
+            shown = _Shown(
+                session=self._session, run=run, base=base, facts=facts, search=self.search
+            )
+            return _MAKERS[tab](shown)
         except WorkbenchError as error:
             return Content(html=said(sentence(str(error))))
 
@@ -144,7 +189,10 @@ def _throughput(shown: _Shown) -> Content:
 
 def _timeline(shown: _Shown) -> Content:
     title = run_name(shown.run)
-    return shown.traced(lambda trace: Content(timeline=timeline_view(trace, title=title)))
+    measured_ns = round(shown.facts.median_ns)
+    return shown.traced(
+        lambda trace: Content(timeline=timeline_view(trace, title=title, measured_ns=measured_ns))
+    )
 
 
 def _boundary(shown: _Shown) -> Content:
@@ -167,7 +215,9 @@ def _findings(shown: _Shown) -> Content:
     labels = (comparison.baseline, run.variant)
     kept = tuple(each for each in comparison.variants if each.label in labels)
     compared = findings(dataclasses.replace(comparison, variants=kept))
-    return Content(html=fragment_of(compared, label=shown.run.variant))
+    toggles = [each.toggle for _, found in compared.variants for each in found if each.toggle]
+    trials = trials_of(shown.session, run, toggles)
+    return Content(html=fragment_of(compared, label=run.variant, trials=trials))
 
 
 def _two_runs(shown: _Shown) -> Content:
@@ -184,16 +234,25 @@ def _two_runs(shown: _Shown) -> Content:
 
 
 def _lens(shown: _Shown) -> Content:
-    return shown.traced(lambda trace: Content(html=fragment_of(make_lens(trace))))
+    lens = shown.session.embedding_lens
+    return shown.traced(lambda trace: Content(html=fragment_of(lens(trace))))
 
 
 def _memory(shown: _Shown) -> Content:
     return shown.traced(lambda trace: Content(html=fragment_of(memory(trace))))
 
 
+def _limit(shown: _Shown) -> Content:
+    return shown.traced(lambda trace: Content(html=fragment_of(limit(trace, progress=False))))
+
+
 def _what_if(shown: _Shown) -> Content:
-    named = (("Toggles", shown.session.predictions), ("Ceilings", shown.session.ceilings))
-    parts = [f"<h3>{title}</h3>{fragment_of(found)}" for title, found in named if found]
+    toggles, ceilings = shown.session.predictions, shown.session.ceilings
+    named = [("Search", shown.search), ("Toggles", toggles), ("Ceilings", ceilings)]
+    if toggles and ceilings and not (toggles.predicted or ceilings.predicted):
+        # One reason holds for both, and is said once.
+        named = named[:2]
+    parts = [f"<h3>{title}</h3>{fragment_of(each)}" for title, each in named if each]
     return Content(html="".join(parts) or said(_NO_PREDICTION))
 
 
@@ -206,5 +265,6 @@ _MAKERS: dict[str, Callable[[_Shown], Content]] = {
     TWO_RUNS: _two_runs,
     LENS: _lens,
     MEMORY: _memory,
+    LIMIT: _limit,
     WHAT_IF: _what_if,
 }

@@ -119,7 +119,7 @@ def _figure(session: Session, run: Run, wish: Mapping[str, Any]) -> dict[str, An
     return {
         "figure": json.loads(figure.to_json()),
         "config": private({"responsive": True}),
-        "code": offer.code.format(place=run.number - 1),
+        "code": offer.code.format(place=session.runs.index(run)),
     }
 
 

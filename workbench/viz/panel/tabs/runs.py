@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from workbench.core.what_if.predictions import Predicted
 from workbench.experiments.comparison.measured import Ratio
@@ -10,32 +11,15 @@ from workbench.experiments.measurement.equivalence import asked_otherwise
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.viz.comparison.answer import Pieces
-from workbench.viz.comparison.chart import (
-    Series,
-    half_width,
-    labeled_ticks,
-    series_of,
-    shown_label,
-    ticks_to,
-)
+from workbench.viz.comparison.chart import Series, series_of, shown_label, ticks_to
+from workbench.viz.comparison.environment import machine_note
 from workbench.viz.comparison.receipt import Receipt, receipt
 from workbench.viz.comparison.tables import blocks_table
-from workbench.viz.comparison.view import Row, interval_caption, row_of, training_words
-from workbench.viz.panel.settings.names import name_of
+from workbench.viz.comparison.view import interval_caption
 from workbench.viz.panel.settings.predicted_rate import steps_per_s
-from workbench.viz.panel.settings.setting import setting_of
+from workbench.viz.panel.tabs.ratio_rows import RunRow, ratio_axis, run_name, run_row
 from workbench.viz.style import format
 from workbench.viz.style.table import Table
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RunRow:
-    """A run of the table: its number, whether it is shown and the baseline, and its numbers."""
-
-    number: int
-    shown: bool
-    baseline: bool
-    row: Row
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +29,9 @@ class RunsView:
     Attributes:
       sentence: how the run that is shown stands to the baseline.
       rows: all runs, in the order of their numbers.
-      ticks: (fraction, text) of the axis.
+      groups: the same by the user's groups, those without one first.
+      ticks: (fraction, text) of the axis, which is one of ratios.
+      one: where the baseline is on it.
       caption: what the intervals are.
       receipt: whether the run that is shown trains the same.
       series: its blocks and the baseline's, in the order they ran.
@@ -57,7 +43,9 @@ class RunsView:
 
     sentence: Pieces
     rows: tuple[RunRow, ...]
+    groups: tuple[tuple[str, tuple[RunRow, ...]], ...]
     ticks: tuple[tuple[float, str], ...]
+    one: float
     caption: str
     receipt: Receipt
     series: tuple[Series, ...]
@@ -78,11 +66,6 @@ class Calibrated:
     words: str
 
 
-def run_name(run: Run, *, inside: bool = False) -> str:
-    """The name of a run: by what differs from all off; also as it stands inside a sentence."""
-    return name_of(setting_of(run.optimizations), inside=inside)
-
-
 def runs_view(session: Session, shown: Run, base: Run) -> RunsView:
     """The table of all runs.
 
@@ -91,77 +74,72 @@ def runs_view(session: Session, shown: Run, base: Run) -> RunsView:
       shown: the run that is shown.
       base: the run that the others are compared with.
     """
-    predicted = {run.number: _predicted_rate(session, run) for run in session.runs}
-    most = [_most(run) for run in session.runs]
-    ticks = ticks_to(max([*most, *(rate for rate in predicted.values() if rate)]))
-    rows = tuple(_row(session, run, shown, base, ticks[-1], predicted) for run in session.runs)
-    ratio = session.ratio(shown, base)
+    predicted = _predicted_ratios(session, base)
+    axis, ticks = ratio_axis(session, base, predicted)
+    rows = tuple(
+        run_row(session, run, shown, base, axis, predicted[run.number]) for run in session.runs
+    )
+    ratio, blocks_axis = session.ratio(shown, base), _rates_axis(shown)
     return RunsView(
         sentence=_sentence(shown, base, ratio),
         rows=rows,
-        ticks=labeled_ticks(ticks),
+        groups=_groups(rows),
+        ticks=ticks,
+        one=1.0 / axis,
         caption=_caption(shown),
         receipt=receipt(shown.checks),
-        series=series_of(shown.comparison, shown.comparison.ratio_of(shown.variant), ticks[-1]),
+        series=series_of(shown.comparison, shown.comparison.ratio_of(shown.variant), blocks_axis),
         blocks=blocks_table(
             [(shown_label(v.label), v.block_steps_per_s) for v in shown.comparison.variants]
         ),
-        notes=tuple(dict.fromkeys(shown.measured.notes)),
+        notes=tuple(
+            dict.fromkeys([*shown.measured.notes, *machine_note(shown.comparison.settings)])
+        ),
         predicts=any(each.row.predicted_at is not None for each in rows),
         weighs=any(each.row.memory for each in rows),
         calibration=_calibrated(session, base, shown, predicted),
     )
 
 
-def _row(
-    session: Session,
-    run: Run,
-    shown: Run,
-    base: Run,
-    axis: float,
-    predicted: dict[int, float | None],
-) -> RunRow:
-    is_base = run.number == base.number
-    checks = run.checks
-    return RunRow(
-        number=run.number,
-        shown=run.number == shown.number,
-        baseline=is_base,
-        row=row_of(
-            run_name(run),
-            run.measured,
-            None if is_base else session.ratio(run, base),
-            axis,
-            training="reference" if run.is_baseline else training_words(checks),
-            differs=any(not check.passed for check in checks),
-            baseline=is_base,
-            predicted_rate=predicted[run.number],
-            predicted="",
-        ),
-    )
+def _predicted_ratios(session: Session, base: Run) -> dict[int, float | None]:
+    """What is predicted of each run's setting against that of the baseline."""
+    rates = {run.number: _predicted_rate(session, run) for run in session.runs}
+    before = rates[base.number]
+    return {number: rate / before if rate and before else None for number, rate in rates.items()}
 
 
 def _predicted_rate(session: Session, run: Run) -> float | None:
     """Steps/s that are predicted of a run's setting, from what its baseline measured."""
-    found = session.predict(run.optimizations)
-    return steps_per_s(session, found) if isinstance(found, Predicted) else None
+    prediction = session.predict(run.optimizations)
+    return steps_per_s(session, prediction) if isinstance(prediction, Predicted) else None
 
 
-def _most(run: Run) -> float:
-    """The largest rate that is drawn of a run."""
-    measured = run.measured
-    known = half_width(measured.low, measured.high) is not None
-    return max(measured.steps_per_s, *([measured.high] if known else [0.0]))
+def _groups(rows: Sequence[RunRow]) -> tuple[tuple[str, tuple[RunRow, ...]], ...]:
+    """Rows by group, those without one first; groups in the order of their first run."""
+    names = dict.fromkeys(["", *(each.group for each in rows)])
+    groups = [(name, tuple(each for each in rows if each.group == name)) for name in names]
+    return tuple((name, held) for name, held in groups if held)
+
+
+def _rates_axis(shown: Run) -> float:
+    """The end of the axis of the blocks, in steps/s."""
+    rates = [rate for each in shown.comparison.variants for rate in each.block_steps_per_s]
+    return ticks_to(max([*rates, *(each.steps_per_s for each in shown.comparison.variants)]))[-1]
+
+
+def result_sentence(session: Session, run: Run, base: Run) -> Pieces:
+    """How a run stands to another one, as (text, strong) pieces."""
+    return _sentence(run, base, session.ratio(run, base))
 
 
 def _sentence(shown: Run, base: Run, ratio: Ratio | None) -> Pieces:
     name, other = run_name(shown), run_name(base, inside=True)
     measured = shown.measured
     if shown.number == base.number:
-        half = half_width(measured.low, measured.high)
+        rate = format.rate_between(measured.steps_per_s, measured.low, measured.high)
         return (
             (f"{name} is the baseline: ", False),
-            (format.rate(measured.steps_per_s, half), True),
+            (rate, True),
             (f", {format.duration(measured.step_ms_median * 1e6)} a step.", False),
         )
     if ratio is None:
@@ -201,11 +179,10 @@ def _calibrated(
 ) -> Calibrated | None:
     """Runs that were predicted and measured, on one axis; None with fewer than two."""
     pairs = []
-    before = predicted[base.number]
     for run in session.runs:
-        rate, ratio = predicted[run.number], session.ratio(run, base)
-        if rate and before and ratio:
-            pairs.append((rate / before, ratio.ratio, run))
+        foreseen, ratio = predicted[run.number], session.ratio(run, base)
+        if foreseen and ratio:
+            pairs.append((foreseen, ratio.ratio, run))
     if len(pairs) < 2:
         return None
     low = min(1.0, *(min(a, b) for a, b, _ in pairs))

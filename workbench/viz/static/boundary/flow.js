@@ -1,18 +1,8 @@
 // The picture: boxes in flow order, their links, the line. Boxes never move; the line does.
-import { element } from "../shared/dom.js";
+import { element, svgElement } from "../shared/dom.js";
 import { breakable, familyBar, reasonMark } from "./box.js";
 import { BOX_W, COLUMN_GAP, linePoints, pillsOf, shareAhead } from "./cut.js";
 import { BOX_KEY_WORDS } from "./key_words.js";
-
-// the name of a kind of element; nothing is asked for at it
-const SVG_NS = ["http:", "", "www.w3.org", "2000", "svg"].join("/");
-
-function svgElement(tag, attributes, ...children) {
-  const made = document.createElementNS(SVG_NS, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
 
 export function linkPath(flow, link) {
   const source = flow.boxes[link.source];

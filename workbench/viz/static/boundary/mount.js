@@ -52,7 +52,7 @@ function buildBoundary(root, state) {
   for (const [text, strong] of view.sentence) {
     sentence.append(strong ? element("strong", {}, text) : text);
   }
-  const parts = { answer: element("div", { class: "wbb-under" }) };
+  const parts = { answer: element("div", { class: "wbb-under" }), sentence };
   parts.status = element("p", { class: "wbb-status", role: "status", "aria-live": "polite" });
   root.replaceChildren(sentence);
   if (view.notice) root.append(element("p", { class: "wb-quiet" }, view.notice));
@@ -268,10 +268,11 @@ function watchBoundaryPage(root, view, signal) {
 //   onSelect: called with the name of what was picked. onCut: called with the leaves of a new cut.
 //   onNode: called with the graph node that was picked, "" for a group of nodes and for nothing.
 //   ask: asks the kernel what a cut is predicted to give, by its leaves; null without a kernel.
+//   next: what to do with a line that was moved, a sentence.
 export function mountBoundary(
   root,
   content,
-  { signal, onSelect = () => {}, onNode = () => {}, onCut = () => {}, ask = null },
+  { signal, onSelect = () => {}, onNode = () => {}, onCut = () => {}, ask = null, next = "" },
 ) {
   // first, so that what cannot be read leaves the element as it was
   if (content.version !== BOUNDARY_VERSION) {
@@ -290,7 +291,7 @@ export function mountBoundary(
       if (!state.inTable) placeAnswer(parts, state);
       onCut(leaves);
     };
-    view.move = moveController(content, parts, state, { ask, onCut: again });
+    view.move = moveController(content, parts, state, { ask, onCut: again, next });
     view.move.draw();
     view.move.reveal();
     watchLine(parts, view.move, signal);

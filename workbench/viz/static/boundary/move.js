@@ -107,9 +107,21 @@ function lastStop(flow) {
   return last;
 }
 
+// What the answer says once the line is elsewhere than what it speaks of.
+function movedSentence(flow, ahead, cut, waits, next) {
+  const boxes = flow.boxes.filter(({ leaves }) => leaves.some((leaf) => ahead.has(leaf))).length;
+  const lead = `: ${boxes} of ${flow.boxes.length} boxes run ahead. `;
+  const told = cut && cut.step ? `Predicted: ${cut.gain} of un-staged, ${cut.step} a step.` : "";
+  const why = waits ? "What that gives is being predicted." : "What that gives is not predicted here.";
+  return [element("strong", {}, "You moved the line"), lead, told || why, next ? ` ${next}` : ""];
+}
+
 //   ask(leaves): asks the kernel about a cut, or null without one. onCut(leaves): told of each cut.
-export function moveController(view, parts, state, { ask, onCut }) {
+//   next: what to do with a line that was moved, a sentence.
+export function moveController(view, parts, state, { ask, onCut, next = "" }) {
   const { flow } = view;
+  const answer = [...parts.sentence.childNodes];
+  const first = cutKey(flow.cuts[flow.shown].leaves);
   const known = new Map(flow.cuts.map((cut) => [cutKey(cut.leaves), cut]));
   const last = lastStop(flow);
   const knownNow = () => known.get(cutKey(state.ahead));
@@ -124,6 +136,10 @@ export function moveController(view, parts, state, { ask, onCut }) {
       ...predictedFacts(flow, cut, answers),
       fact("Through the buffer", `${found.tensors} ${found.tensors === 1 ? "tensor" : "tensors"}`),
       fact("One item", byteWords(found.bytes, found.unknown)),
+    );
+    const moved = cutKey(state.ahead) !== first;
+    parts.sentence.replaceChildren(
+      ...(moved ? movedSentence(flow, state.ahead, cut, flow.timed && answers, next) : answer),
     );
     parts.note.hidden = flow.timed && answers;
     parts.edits.replaceChildren(...diffElements(view, state, openEdits(), cut));

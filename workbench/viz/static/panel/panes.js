@@ -6,6 +6,7 @@ import { unpacked } from "../shared/packed_json.js";
 import { inflate } from "../shared/unpack.js";
 import { mount } from "../timeline/control/mount.js";
 import { figuresElement } from "./figures.js";
+import { makeSortable } from "./runs_table.js";
 
 const WAIT_BEFORE_WORDS = 300; // ms until "loading" is said
 const UNMARKED = ["", ""]; // op and table
@@ -26,7 +27,6 @@ export function tabsElement(host, onTab, signal) {
     const at = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: count - 1 }[event.key];
     if (at === undefined) return;
     const next = buttons[(at + count) % count];
-    if (next.disabled) return;
     onTab(next.dataset.tab);
     next.focus();
     event.preventDefault();
@@ -51,7 +51,8 @@ function paneElement(host, key, title, holder, stacked) {
 // Fills a pane with a content; returns what can be selected in it, and ends with the signal.
 async function fillPane(holder, key, content, links, host, signal) {
   const root = element("div", {});
-  holder.replaceChildren(root);
+  const lead = content.lead ? [element("p", { class: "wb-quiet wbp-step" }, content.lead)] : [];
+  holder.replaceChildren(...lead, root);
   if (content.timeline) {
     const data = content.packed ? await inflate(content.data) : content.data;
     const view = mount(root, content.timeline, data, { signal, onNode: links.onNode });
@@ -64,6 +65,7 @@ async function fillPane(holder, key, content, links, host, signal) {
       signal,
       onNode: links.onNode,
       ask: cuts ? cuts.ask : null,
+      next: cuts ? "Choose Moved under Stage, then Run, to measure it." : "",
       onCut: cuts ? cuts.moved : () => {},
     });
     if (cuts) cuts.listen(view.move, signal);
@@ -82,16 +84,18 @@ async function fillPane(holder, key, content, links, host, signal) {
     const words = "Of other baselines this page has nothing; a notebook shows them.";
     root.querySelector(".wbr-legend").after(element("p", { class: "wbp-few" }, words));
   }
-  if (host.live) root.querySelectorAll("[data-toggle], [data-capture]").forEach(makeButton);
+  makeSortable(root, host.sorting, signal);
+  root.querySelectorAll(host.live ? "[data-toggle], [data-capture], [data-tried]" : "[data-tried]").forEach(makeButton);
   if (content.figures?.length) root.append(figuresElement(host, key, content.figures, signal));
   return { select: (name) => markNode(root, name), table: (name) => markTable(root, name) };
 }
 
-// what only a kernel can do is words where there is none
+// what only a kernel can do is words, or nothing, where there is none
 function makeButton(one) {
-  const button = element("button", { type: "button", class: "wbp-btn" }, ...one.childNodes);
-  Object.assign(button.dataset, one.dataset);
-  one.replaceWith(button);
+  const label = one.getAttribute("aria-label");
+  const made = element("button", { type: "button", class: "wbp-btn", "aria-label": label }, ...one.childNodes);
+  Object.assign(made.dataset, one.dataset);
+  one.replaceWith(made);
 }
 
 export function panesElement(host, links, stacked, signal) {

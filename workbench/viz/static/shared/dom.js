@@ -8,6 +8,16 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+// the name of a kind of element; nothing is asked for at it
+const SVG_NS = ["http:", "", "www.w3.org", "2000", "svg"].join("/");
+
+export function svgElement(tag, attributes, ...children) {
+  const made = document.createElementNS(SVG_NS, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
 export function keyHints(keys) {
   const pairs = keys.map(([names, words]) =>
     element("span", {}, ...names.map((name) => element("kbd", {}, name)), words),

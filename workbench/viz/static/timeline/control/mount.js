@@ -2,6 +2,7 @@
 // signal aborts.
 import { element, keyHints, suppressShortcuts } from "../../shared/dom.js";
 import { duration } from "../../shared/format.js";
+import { pageNumber } from "../../shared/page_number.js";
 import { prefersDark, watchTheme } from "../../shared/theme.js";
 import { readTheme } from "../draw/colors.js";
 import { decode } from "../draw/decode.js";
@@ -15,14 +16,13 @@ import { newState, resizeState } from "./state.js";
 import { rangeWords } from "./table.js";
 
 const BUTTON = "wb-btn";
-let mounted = 0;
 
 function hasPath(header) {
   return header.lanes.some(({ kind }) => kind === "critical");
 }
 
 function buildParts(root, header, theme) {
-  const id = `wb-timeline-${++mounted}`;
+  const id = `wb-timeline-${pageNumber()}`;
   const canvas = element("canvas", {
     class: "wb-lanes",
     tabindex: "0",

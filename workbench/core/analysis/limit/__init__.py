@@ -1,0 +1,1 @@
+"""How far a step is from what the machine can do."""

@@ -1,0 +1,205 @@
+"""What an op has to do at least, from its type and the shapes of its tensors.
+
+The arithmetic is that of the step, not of the ops that TensorFlow has for it. What works on one
+number at a time rides along with what makes the numbers, so it counts as arithmetic alone. What
+multiplies matrices, sums, copies, looks rows up or updates them reads and writes each tensor once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from workbench.core.analysis.limit.peaks import MULTIPLIED
+from workbench.core.analysis.limit.work import LINE_BYTES, Work
+from workbench.core.graph.op_families import stock_op
+from workbench.core.graph.tensor_shapes import TensorShape
+
+Tensors = Sequence[TensorShape]
+
+# What takes more than this is not in a cache when a step comes to it again.
+FAR_BYTES = 32 << 20
+_MULTIPLY_ADD = 2.0
+# What ops call both matrices of a product; of an op that is not registered the names are unknown.
+_FACTORS = ("a", "b", "x", "y", "")
+# What ops call the ids of rows.
+_IDS = ("indices", "values", "keys")
+
+
+def work_of(op: str, inputs: Tensors, outputs: Tensors) -> Work | None:
+    """The work of one run.
+
+    Args:
+      op: type of the node.
+      inputs, outputs: its tensors.
+
+    Returns:
+      None where no rule knows the op's arithmetic, or the shapes do not tell it.
+    """
+    name = stock_op(op)
+    for pattern, rule in _RULES:
+        if pattern.match(name):
+            return rule(inputs, outputs)
+    return _elementwise(inputs, outputs)
+
+
+def _named(tensors: Tensors, argument: str) -> list[TensorShape]:
+    return [tensor for tensor in tensors if tensor.argument == argument]
+
+
+def _bytes(tensors: Tensors) -> float:
+    return float(sum(tensor.bytes for tensor in tensors))
+
+
+def _moved(count: float, flops: float = 0.0, dtype: str = "float32") -> Work:
+    """Work that moves so many bytes, from memory where they fit in no cache."""
+    if count > FAR_BYTES:
+        return Work(flops=flops, dtype=dtype, memory_bytes=count)
+    return Work(flops=flops, dtype=dtype, cached_bytes=count)
+
+
+def _nothing(_: Tensors, __: Tensors) -> Work:
+    return Work()
+
+
+def _unknown(_: Tensors, __: Tensors) -> None:
+    return None
+
+
+def _elementwise(_: Tensors, outputs: Tensors) -> Work:
+    numbers = [tensor for tensor in outputs if tensor.is_floating and not tensor.is_variable]
+    return Work(flops=float(sum(tensor.count for tensor in numbers)))
+
+
+def _pass(inputs: Tensors, outputs: Tensors) -> Work:
+    """Goes through all that it reads and writes, once."""
+    return _moved(_bytes(inputs) + _bytes(outputs))
+
+
+def _copy(_: Tensors, outputs: Tensors) -> Work:
+    """Reads as much as it writes."""
+    return _moved(2 * _bytes(outputs))
+
+
+def _product(inputs: Tensors, outputs: Tensors) -> Work | None:
+    """[…, m, k] by [k, n], either transposed: as many multiply-adds as m k n, for each matrix."""
+    factors = [tensor for tensor in inputs if tensor.argument in _FACTORS][:2]
+    if len(factors) < 2 or not outputs or len(outputs[0].shape) < 2:
+        return None
+    made = outputs[0]
+    flops = _MULTIPLY_ADD * factors[0].count * made.shape[-1]
+    moved = _bytes(factors) + made.bytes
+    return _moved(moved, flops, made.dtype) if made.dtype in MULTIPLIED else None
+
+
+def _interaction(inputs: Tensors, outputs: Tensors) -> Work | None:
+    """Dots of pairs of vectors [examples, n, d]; the gradient adds each pair twice."""
+    vectors = next((tensor for tensor in (*inputs, *outputs) if len(tensor.shape) == 3), None)
+    dots = next((tensor for tensor in (*outputs, *inputs) if len(tensor.shape) == 2), None)
+    if vectors is None or dots is None:
+        return None
+    times = 1 if len(outputs[0].shape) == 2 else 2
+    flops = times * _MULTIPLY_ADD * dots.count * vectors.shape[-1]
+    return _moved(_bytes(inputs) + _bytes(outputs), flops)
+
+
+def _rows_moved(table: TensorShape, rows: float, copies: float, rest: float) -> Work:
+    """Rows of a table, read or written so many times, and other bytes."""
+    width = table.bytes / table.shape[0] if table.shape and table.shape[0] else 0.0
+    if copies * table.bytes > FAR_BYTES:
+        lines = copies * rows * max(1.0, width / LINE_BYTES)
+        return Work(lines=lines, cached_bytes=rest)
+    return Work(cached_bytes=copies * rows * width + rest)
+
+
+def _gather(inputs: Tensors, outputs: Tensors) -> Work | None:
+    """Rows by ids: each different one once."""
+    if len(inputs) < 2 or not outputs:
+        return None
+    table = inputs[0]
+    ids = next((tensor for tensor in inputs if tensor.argument in _IDS), inputs[1])
+    if not table.shape:
+        return None
+    # Which ids are equal is not known here; there are no more different ones than rows.
+    rows = min(float(ids.count), float(table.shape[0]) or float(ids.count))
+    return _rows_moved(table, rows, 1, outputs[0].bytes + ids.bytes)
+
+
+def _row_update(inputs: Tensors, _: Tensors) -> Work | None:
+    """Rows of a table and its slots, each read and written, by gradients of those rows."""
+    held = [tensor for tensor in inputs if tensor.is_variable and tensor.shape]
+    ids = next((tensor for tensor in inputs if tensor.argument in ("rows", *_IDS)), None)
+    named = ("grad", "grads", "gradients", "updates")
+    gradient = next((tensor for tensor in inputs if tensor.argument in named), None)
+    if not held or ids is None:
+        return None
+    rest = float(ids.bytes + (gradient.bytes if gradient else 0))
+    return _rows_moved(held[0], float(ids.count), 2 * len(held), rest)
+
+
+def _dense_update(inputs: Tensors, _: Tensors) -> Work:
+    """A variable and its slots, each read and written, and its gradient."""
+    held = [tensor for tensor in inputs if tensor.is_variable]
+    others = [tensor for tensor in inputs if not tensor.is_variable]
+    return _moved(2 * _bytes(held) + _bytes(others), float(sum(t.count for t in held)))
+
+
+def _grouped(inputs: Tensors, outputs: Tensors) -> Work | None:
+    """Lookups of many features, or their gradients and updates."""
+    tables, ids = _named(inputs, "tables"), _named(inputs, "ids")
+    slots, gradients = _named(inputs, "slots"), _named(inputs, "gradients")
+    if not ids:
+        return None
+    reads, writes = (1, 0) if outputs else (1, 1)
+    total = Work(cached_bytes=_bytes(ids) + _bytes(outputs) + _bytes(gradients))
+    if not tables:
+        return total
+    copies = (reads + writes) * (1 + len(slots) / len(tables))
+    per_table = len(ids) / len(tables)
+    lines, moved = 0.0, total.cached_bytes
+    for place, table in enumerate(tables):
+        of_table = ids[round(place * per_table) : round((place + 1) * per_table)]
+        count = float(sum(each.count for each in of_table))
+        rows = min(count, float(table.shape[0]) or count) if table.shape else count
+        one = _rows_moved(table, rows, copies, 0.0)
+        lines, moved = lines + one.lines, moved + one.cached_bytes
+    return Work(lines=lines, cached_bytes=moved)
+
+
+def _fields(_: Tensors, outputs: Tensors) -> Work:
+    return Work(fields=float(sum(tensor.count for tensor in outputs)))
+
+
+_Rule = Callable[[Tensors, Tensors], Work | None]
+# The first that matches the op's type counts.
+_RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
+    (re.compile(pattern), rule)
+    for pattern, rule in (
+        (r"(Workbench|Fused)?(Batch)?MatMul(V\d)?$", _product),
+        (r"\w*(Conv[123]D|Einsum|LSTM|GRU|CudnnRNN|SparseMatMul|SparseTensorDense)", _unknown),
+        (r"(Stateful)?PartitionedCall|(Stateless)?(While|If|Case)|XlaLaunch|\w*PyFunc", _unknown),
+        (r"WorkbenchDotInteraction", _interaction),
+        (r"Workbench\w*GroupedApplyAll", _dense_update),
+        (r"Workbench\w*Grouped", _grouped),
+        (r"Workbench\w*RowsApply|WorkbenchEmbeddingApply", _row_update),
+        (r"(Resource)?SparseApply|(Resource)?Scatter(Nd)?(Add|Sub|Mul|Update)", _row_update),
+        (r"(Workbench)?(Resource)?Apply[A-Z]|Assign", _dense_update),
+        (r"(Resource)?Gather(V2)?$|Workbench(Resource)?LocalLookUp$", _gather),
+        (r"WorkbenchEmbeddingGather|SparseSegment\w+(?<!Grad)$", _gather),
+        (r"\w*Decode(CSV|Csv)|\w*ParseExample|StringToNumber", _fields),
+        # What hands tensors on, makes none, or waits.
+        (r"Const$|Placeholder|Variable|VarHandleOp|ReadVariableOp|\w*Iterator", _nothing),
+        (r"Identity|Reshape|ExpandDims|Squeeze|StopGradient|EnsureShape", _nothing),
+        (r"NoOp|_?Arg$|_?Retval|_?(Host)?(Send|Recv)|WorkbenchBuffer|WorkbenchChoice", _nothing),
+        (r"(Ref)?(Enter|Exit|Merge|NextIteration|Switch|Select$)|LoopCond", _nothing),
+        (r"Shape|Size$|Rank$|ControlTrigger|BroadcastGradientArgs", _nothing),
+        (r"Stack|TensorList|TensorArray|PreventGradient", _nothing),
+        # What goes through all of its tensors once.
+        (r"(Sum|Mean|Max|Min|Prod|All|Any|L2Loss|BiasAddGrad|ArgM\w+|Softmax)$", _pass),
+        (r"\w*Segment|\w*SoftmaxCrossEntropy|Cumsum|Concat|Pack$|Split|Transpose", _pass),
+        (r"Workbench(BatchNorm|FmInteraction|HashColumns|PreLookUp|PostLookUp)", _pass),
+        (r"StringToHash|FusedBatchNorm|Unique|DynamicPartition|DynamicStitch|Where$", _pass),
+        (r"WorkbenchUnique|SparseFillEmpty|SparseReshape|LogSoftmax", _pass),
+        (r"Tile$|StridedSlice|Slice|Pad|GatherNd|Unpack|Reverse", _copy),
+    )
+)

@@ -1,0 +1,45 @@
+"""The settings of a served model to compare, the baseline first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.core.optimizations import Optimizations
+from workbench.core.toggles.toggle import Toggle
+from workbench.errors import OptionError
+from workbench.experiments.program.variant import Variant, require_few_environments
+from workbench.experiments.serving.toggles import require_servable, setting_of
+
+
+def serving_variants(
+    toggles: Sequence[str | Optimizations | Toggle], baseline: Optimizations | None = None
+) -> list[Variant]:
+    """The baseline, and one variant for each name, setting and other choice of a toggle.
+
+    Raises:
+      OptionError: an unknown toggle, a setting twice, or one that no served model can have.
+    """
+    settings = [baseline or Optimizations()]
+    for toggle in toggles:
+        settings += _settings_of(toggle)
+    variants: list[Variant] = []
+    for setting in settings:
+        require_servable(setting)
+        label = setting.label(in_full=True)
+        if label in {variant.label for variant in variants}:
+            raise OptionError(f"setting {label!r} is asked for twice; name each once")
+        variants.append(Variant(label=label, optimizations=setting))
+    require_few_environments(variants)
+    return variants
+
+
+def _settings_of(toggle: str | Optimizations | Toggle) -> list[Optimizations]:
+    if isinstance(toggle, Optimizations):
+        return [toggle]
+    if isinstance(toggle, Toggle):
+        return [Optimizations(chosen=(toggle.at(choice),)) for choice in toggle.choices[1:]]
+    if isinstance(toggle, str):
+        return [setting_of(toggle)]
+    raise OptionError(
+        f"a toggle is {toggle!r:.80}; expected a name, an Optimizations or a wb.Toggle"
+    )

@@ -1,0 +1,1 @@
+"""A step against what the machine can do: its sentence, its parts, its families and ops."""
