@@ -349,6 +349,11 @@ def serve_bench(program, toggles, **named):
 
 wb.serve_bench = serve_bench
 """
+_SERVED_RESULT = """
+import workbench as wb
+from tests.builders.served_models import served
+comparison = served()
+"""
 # A model that TensorFlow 1 exported, and one of TensorFlow 2.
 _EXPORTED = """
 import tensorflow as tf
@@ -409,6 +414,7 @@ CONTEXTS = {
     "memory": _MEMORY,
     "charts": _CHARTS,
     "served": _SERVED,
+    "served result": _SERVED_RESULT,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "workers' traces": _WORKERS_TRACES,
     "none": "",

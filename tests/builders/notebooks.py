@@ -19,6 +19,7 @@ _SMALL = {
     "batch_size": "64",
     "equivalence_steps": "0",
     "trace_steps": "6",
+    "rounds": "2",
 }
 # A trace costs two more graphs of each variant; these show none.
 _UNTRACED = ("02_what_runs_ahead", "06_compare_find_report")

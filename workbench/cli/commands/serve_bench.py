@@ -21,7 +21,7 @@ _BUDGET_S, _ROUNDS = 120.0, 5
 _CLIENTS, _TOGGLE, _LIMIT = "1,8,32", "auto_fused+inline_executor", "3x"
 _EXAMPLES = """examples:
   workbench serve-bench my_model/1
-  workbench serve-bench my_model/1 --toggle auto_fused+inline_executor --toggle caller_thread=on
+  workbench serve-bench my_model/1 --toggle auto_fused --toggle sessions=2
   workbench serve-bench my_model/1 --requests clicks.tfrecord --rows 1,32 --clients 1,8
   workbench serve-bench my_model/1 --rate 500,1000 --p99-limit none
   workbench serve-bench my_model/1 --p99-limit 5ms --budget 5min --save serving.json
