@@ -213,7 +213,7 @@ test-graphs: $(NATIVE) ## Thousands of generated graphs: rewritten sessions give
 	@WORKBENCH_RANDOM_GRAPHS=5000 $(BIN)/python -m pytest -q -s tests/integration/session/test_smart_stage_random.py
 
 # Prints the programs that differ, each kind of difference with the smallest one.
-fuzz: $(NATIVE) ## Random programs, stock beside rewritten; SEEDS=2000 KIND=fused|smart|function|keras FIRST=0 JOBS=2
+fuzz: $(NATIVE) ## Random programs, stock beside rewritten; SEEDS=2000 KIND=fused|served|smart|function|keras FIRST=0 JOBS=2
 	@$(BIN)/python -W ignore -m tests.fuzz --seeds $(or $(SEEDS),100) --first $(or $(FIRST),0) \
 		$(if $(KIND),--kind $(KIND)) --jobs $(or $(JOBS),$(CORES))
 

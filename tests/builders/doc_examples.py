@@ -321,6 +321,37 @@ pathlib.Path("traces").mkdir()
 for index in range(2):
     worker_trace(index, with_edges=True).save(f"traces/worker_{{index}}.parquet")
 """
+# A model that TensorFlow 1 exported, and one of TensorFlow 2.
+_SERVED = """
+import tensorflow as tf
+import workbench as wb
+v1 = tf.compat.v1
+
+with tf.Graph().as_default(), v1.Session() as session:
+    inputs = {name: v1.placeholder(tf.int64, [None], name=name) for name in ("user", "item")}
+    rows = [tf.nn.embedding_lookup(v1.get_variable(f"{name}s", [9, 4]), inputs[name])
+            for name in inputs]
+    scores = tf.reduce_sum(rows[0] * rows[1], 1, name="scores")
+    session.run(v1.global_variables_initializer())
+    v1.saved_model.simple_save(session, "my_model", inputs, {"scores": scores})
+"""
+_SIGNATURE = """
+import tensorflow as tf
+import workbench as wb
+
+class Model(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.tables = [tf.Variable(tf.ones([9, 4])) for _ in range(2)]
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64)] * 2)
+    def score(self, user, item):
+        user, item = (tf.gather(*each) for each in zip(self.tables, (user, item)))
+        return {"scores": tf.reduce_sum(user * item, 1)}
+
+trained = Model()
+tf.saved_model.save(trained, "my_tf2_model", signatures=trained.score)
+"""
 CONTEXTS = {
     "graph": _GRAPH,
     "own graph": _GRAPH,
@@ -333,6 +364,8 @@ CONTEXTS = {
     "function": _FUNCTION,
     "sparse ids": _IDS,
     "lookup function": _LOOKUP_FUNCTION,
+    "served model": _SERVED,
+    "signature": _SIGNATURE,
     "learned": _LEARNED,
     "path": _PATH,
     "predicted": _PREDICTED,
@@ -350,7 +383,7 @@ CONTEXTS = {
     "none": "",
     "eager": "",
 }
-_EAGER = ("own function", "function", "lookup function", "eager")
+_EAGER = ("own function", "function", "lookup function", "signature", "eager")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any
 from tests.fuzz.tally import Tally
 
 _CHUNK = 50
-_KINDS = ("fused", "smart", "function", "keras")
+_KINDS = ("fused", "served", "smart", "function", "keras")
 _SHOWN = 12
 
 

@@ -24,12 +24,13 @@ _TIME_LIMIT_MS = 60_000
 _NOT_BUILT = (TypeError, ValueError, LookupError, tf.errors.OpError)
 
 
-def check(program: Program, smart: bool = False) -> Result:
+def check(program: Program, smart: bool = False, served: bool = False) -> Result:
     """Runs a program in a stock session and in a rewritten one.
 
     Args:
       program: as drawn.
       smart: whether a stage runs ahead as well.
+      served: whether the plan is made for what some runs fetch, and others fetch and feed a part.
     """
     try:
         built = build(program)
@@ -42,7 +43,7 @@ def check(program: Program, smart: bool = False) -> Result:
     result.steps = len(steps)
     stock = outcomes(built, stock_config, steps)
     try:
-        plan = wb.plan_fusion(built.graph)
+        plan = wb.plan_fusion(built.graph, fetches=fetches_of(built) if served else None)
         config = with_executor(program, wb.apply(plan, stock_config))
         targets = list(dict.fromkeys(name for step in steps for name in step.fetches))
         # A program may read no input, where all that does races.
@@ -57,10 +58,16 @@ def check(program: Program, smart: bool = False) -> Result:
     if found is not None:
         result.differences += _confirmed(result, built, steps, stock, found)
     if result.differences and program.grappler and _grappler_changes(built, steps, stock):
-        return check(dataclasses.replace(program, grappler=False), smart)
+        return check(dataclasses.replace(program, grappler=False), smart, served)
     if program.edit is not None and not smart:
         _try_edit(result, built, plan)
     return result
+
+
+def fetches_of(built: Built) -> list[str]:
+    """What runs are said to fetch: a step, a step and its losses, or losses and metrics."""
+    choices = [built.train], [built.train, *built.losses], [*built.losses, *built.metrics]
+    return choices[built.program.seed % len(choices)]
 
 
 def config_of(program: Program) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import re
@@ -19,12 +20,14 @@ from tests.fuzz.result import Result
 
 DRAWS: Mapping[str, Callable[[int], Any]] = {
     "fused": functools.partial(draw, "fused"),
+    "served": lambda seed: dataclasses.replace(draw("fused", seed), source="placeholder"),
     "smart": functools.partial(draw, "smart"),
     "function": functools.partial(draw, "function"),
     "keras": keras_models.draw,
 }
 CHECKS: Mapping[str, Callable[[Any], Result]] = {
     "fused": graphs.check,
+    "served": functools.partial(graphs.check, served=True),
     "smart": functools.partial(graphs.check, smart=True),
     "function": functions.check,
     "keras": keras_models.check,

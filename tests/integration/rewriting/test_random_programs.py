@@ -13,7 +13,13 @@ import pytest
 from tests.fuzz.kinds import DRAWS, check
 
 # Of each kind how many programs a test runs, how many tests there are, and how many are not slow.
-SHARES = {"fused": (4, 18, 2), "smart": (3, 4, 1), "function": (2, 4, 1), "keras": (2, 4, 1)}
+SHARES = {
+    "fused": (4, 14, 2),
+    "served": (4, 4, 1),
+    "smart": (3, 4, 1),
+    "function": (2, 4, 1),
+    "keras": (2, 4, 1),
+}
 
 
 def shares() -> Iterator[object]:

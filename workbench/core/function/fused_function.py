@@ -2,79 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
 from tensorflow.python.eager import record
+from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
 
 from workbench.core.function.first_trace import warn_of_eager_functions
 from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
-from workbench.core.fusion.pattern.definition import tensor_name
 from workbench.core.fusion.plan import plan_fusion
-from workbench.core.graph.graph_view import node_name
+from workbench.core.tf_graph.argument_order import order_to_save
 from workbench.core.tf_graph.concrete_function import (
     arguments_of,
     is_compiled,
     require_own_captures,
 )
-from workbench.errors import UnsupportedError
+from workbench.core.tf_graph.rebuilt_function import needed_part, rebuilt, used, without_calls
+from workbench.errors import OptionError, UnsupportedError
+
+
+class FusedFunction(ConcreteFunction):
+    """A concrete function of which few ops do what many did.
+
+    Attributes:
+      fused_from: the function as it was. What a tape records is a call of this one.
+      order: numbers of that function's arguments in the order of this one's; None for the same.
+    """
+
+    # A variable is gone with the last function that holds it.
+    fused_from: Any = None
+    order: Sequence[int] | None = None
+
+    def _call_impl(self, args: Any, kwargs: Any) -> Any:
+        if self._arg_keywords is not None:
+            if args and self.order is not None:
+                bound = self.fused_from.function_type.bind(*args, **kwargs)
+                args, kwargs = (), bound.arguments
+            return super()._call_impl(args, kwargs)
+        # One of tf.compat.v1.wrap_function, which has no names of arguments.
+        if kwargs:
+            raise TypeError(f"{self.graph.name!r} takes positional arguments alone; got {kwargs}")
+        wanted = [tensor.dtype for tensor in arguments_of(self)]
+        whole = len(args) == len(wanted)
+        given = list(args) if whole else tf.nest.flatten(args, expand_composites=True)
+        if len(given) != len(wanted):
+            raise TypeError(f"{self.graph.name!r} takes {len(wanted)} tensors; got {len(given)}")
+        tensors = [tf.convert_to_tensor(*each) for each in zip(given, wanted, strict=True)]
+        return self._call_flat(tensors, self.captured_inputs)
+
+    def _call_flat(self, tensor_inputs: Sequence[Any], captured_inputs: Sequence[Any]) -> Any:
+        if record.could_possibly_record():
+            stock, tensors = self.fused_from, list(tensor_inputs)
+            for place, number in enumerate(self.order or ()):
+                tensors[number] = tensor_inputs[place]
+            return stock._call_flat(tensors, stock.captured_inputs)
+        return super()._call_flat(tensor_inputs, captured_inputs)
 
 
 def fuse_function(function: Any, plan: FusionPlan | None = None, *, verify: Any = None) -> Any:
     """A function that does what another one does, what `plan_fusion` finds fused.
+
+    It is called as the other one, by positions or by names, and described alike. It has the same
+    variables, and `tf.saved_model.save` saves it as a signature or in a module that has these
+    variables. A process that loads the model needs `wb.load_library()` before, for its ops.
 
     The ops that few nodes became have no gradients. Under a gradient tape that records, calling the
     new function therefore calls the other one. Fuse a function that makes its gradients itself, as
     a training step does.
 
     Args:
-      function: a `tf.types.experimental.ConcreteFunction`; it is not changed, and what it captures
-        is captured by the new one.
+      function: a `tf.types.experimental.ConcreteFunction`, such as a signature of a model that
+        `tf.saved_model.load` gave. It is not changed, and what it captures is captured by the new
+        one. Functions that it calls become a part of the new one.
       plan: as made by `plan_fusion`, for this function; None makes it.
       verify: a batch, the function's arguments in any structure. Both functions are compared on it
         before the new one is made, on copies of the variables. None compares nothing.
 
     Returns:
-      A concrete function of the flat tensors of the other one's arguments. It returns what that one
-      does and has its variables. Where nothing is to be fused, it is the function itself.
+      A concrete function. Where nothing is to be fused, it is the function itself.
 
     Raises:
       UnsupportedError: XLA compiles the function as one piece, or it captures anew at each call.
+      OptionError: it is no concrete function, or the batch does not fit it.
       PlanError: the plan was made for another function; or it does not do what the function does.
-      OptionError: the batch does not fit the function.
     """
-    plan = plan_fusion(function) if plan is None else plan
+    if not isinstance(function, tf.types.experimental.ConcreteFunction):
+        raise OptionError(
+            f"{function!r} of type {type(function).__name__} is no concrete function; expected "
+            "what function.get_concrete_function(…) of a tf.function returns, or a signature of "
+            "a loaded model, model.signatures[…]"
+        )
+    if isinstance(function, FusedFunction):
+        return function
+    plain = without_calls(function)
+    plan = plan_fusion(plain) if plan is None else plan
     if not plan.count:
         return function
     require_fusible(function)
     warn_of_eager_functions()
     if verify is not None:
-        plan.verify(function, verify).require()
-
-    def step(*batch: tf.Tensor) -> Any:
-        return build_fused(function, plan, batch)
-
-    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in arguments_of(function)]
-    fused = tf.function(step, autograph=False).get_concrete_function(*specs)
-    # A variable is gone with the last function that holds it.
-    fused.fused_from = function
-    fused.graph.variables = function.graph.variables
-    _differentiate_by(fused, function)
+        plan.verify(plain, verify).require()
+    fused = rebuilt(
+        plain,
+        fused_definition(plain.graph.as_graph_def(), plan),
+        [tensor.name for tensor in plain.outputs],
+        _effects(plain, plan),
+        FusedFunction,
+        order_to_save(function),
+    )
+    fused.fused_from, fused.order = function, order_to_save(function)
     return fused
 
 
-def _differentiate_by(fused: Any, function: Any) -> None:
-    """Has calls that a tape records go to the function that was fused."""
-    call = fused._call_flat
-
-    def call_flat(tensors: Sequence[Any], captured: Sequence[Any]) -> Any:
-        if record.could_possibly_record():
-            return function._call_flat(tensors, function.captured_inputs)
-        return call(tensors, captured)
-
-    fused._call_flat = call_flat
+def _effects(function: Any, plan: FusionPlan) -> list[str]:
+    """The nodes for whose effects a fused function runs."""
+    bypassed = set(plan.bypassed)
+    return [op.name for op in function.graph.control_outputs if op.name not in bypassed]
 
 
 def build_fused(function: Any, plan: FusionPlan, batch: Sequence[tf.Tensor]) -> Any:
@@ -91,10 +135,10 @@ def build_fused(function: Any, plan: FusionPlan, batch: Sequence[tf.Tensor]) -> 
     Raises:
       PlanError: the plan was made for another function.
     """
+    function = without_calls(function)
     definition = fused_definition(function.graph.as_graph_def(), plan)
-    runs = {tensor.op.name for tensor in function.outputs}
-    runs |= {op.name for op in function.graph.control_outputs} - set(plan.bypassed)
-    part = _needed(definition, runs, {tensor.op.name for tensor in function.inputs})
+    runs = {tensor.op.name for tensor in function.outputs}.union(_effects(function, plan))
+    part = needed_part(definition, runs, function.inputs)
     arguments = [tensor.name for tensor in arguments_of(function)]
     wanted = [tensor.name for tensor in function.outputs]
     graph = tf.compat.v1.get_default_graph()
@@ -104,16 +148,10 @@ def build_fused(function: Any, plan: FusionPlan, batch: Sequence[tf.Tensor]) -> 
     given |= {own.name: graph.capture(outer) for outer, own in function.graph.captures}
     computed = [name for name in dict.fromkeys(wanted) if name not in given]
     built = tf.graph_util.import_graph_def(
-        part, input_map=_used(part, given), return_elements=computed, name=""
+        part, input_map=used(part, given), return_elements=computed, name=""
     )
     given |= dict(zip(computed, built, strict=True))
     return function.function_type.pack_output([given[name] for name in wanted])
-
-
-def _used(part: graph_pb2.GraphDef, given: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """What a part reads of what it is given; importing complains of more."""
-    read = {tensor_name(text) for node in part.node for text in node.input}
-    return {name: tensor for name, tensor in given.items() if name in read}
 
 
 def require_fusible(function: Any) -> None:
@@ -128,23 +166,3 @@ def require_fusible(function: Any) -> None:
             "fused lookups; compile it without"
         )
     require_own_captures(function)
-
-
-def _needed(definition: graph_pb2.GraphDef, runs: set[str], inputs: set[str]) -> graph_pb2.GraphDef:
-    """The nodes that run and what they depend on, without the inputs."""
-    nodes = {node.name: node for node in definition.node}
-    kept: set[str] = set()
-    waiting = list(runs)
-    while waiting:
-        name = waiting.pop()
-        if name not in kept and name not in inputs:
-            kept.add(name)
-            waiting += map(node_name, nodes[name].input)
-    part = graph_pb2.GraphDef(versions=definition.versions)
-    for node in definition.node:
-        if node.name in kept:
-            copy = part.node.add()
-            copy.CopyFrom(node)
-            # Colocation is a hint in a function, and its inputs are no longer there.
-            copy.attr.pop("_class", None)
-    return part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,9 +13,11 @@ from tensorflow.python.framework.func_graph import FuncGraph
 
 from workbench import _native
 from workbench.core.fusion import node_defs
+from workbench.core.fusion.called_lookups import called_lookups
 from workbench.core.fusion.checks.contract import violations
 from workbench.core.fusion.checks.effects import effects_before, has_effect
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
+from workbench.core.fusion.fetched import Fetches, fetched, readable
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.groups import run_together
@@ -24,13 +27,14 @@ from workbench.core.fusion.rule import Edit, Part, Refusal, Rule, Surroundings
 from workbench.core.fusion.rules import RULES
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_families import GRADIENTS
+from workbench.core.tf_graph.meta_graphs import meta_graph_in
 from workbench.errors import PlanError
 
 _IN_GRADIENTS = re.compile(rf"(^|/){GRADIENTS}")
 _PartsByRule = Mapping[Rule, Sequence[Part]]
 
 
-def plan_fusion(graph: Any) -> FusionPlan:
+def plan_fusion(graph: Any, *, fetches: Any = None, signature: Any = None) -> FusionPlan:
     """Finds stock lookups, layers and columns of text in a graph, and plans ops in their place.
 
     A grouped op does all lookups of one dtype and one device that are in the same runs and do not
@@ -63,15 +67,31 @@ def plan_fusion(graph: Any) -> FusionPlan:
     What may run on a GPU stays, but for lookups whose ops have kernels there, once
     `wb.load_gpu_kernels` has loaded them.
 
+    Placeholders are fed apart: unless it is known what runs fetch, an op does not look up for two
+    of them, since a run might feed one alone. With `fetches` or `signature` one op does all lookups
+    that the same fetches need. A run that feeds or fetches a part runs the graph's own nodes.
+
     Args:
-      graph: a `tf.Graph`, a FuncGraph or concrete function, or a GraphDef that was made with
-        `as_graph_def(add_shapes=True)`; it is only read.
+      graph: a `tf.Graph`, a FuncGraph or concrete function, a MetaGraphDef, the folder of a
+        SavedModel, or a GraphDef that was made with `as_graph_def(add_shapes=True)`; it is only
+        read.
+      fetches: what runs of a session's graph fetch, in any structure, as of `session.run`; a run
+        may fetch some of it. None where that is not known.
+      signature: in place of fetches a SignatureDef, of which the outputs are fetched. Or the name
+        of one, of a SavedModel or of the MetaGraphDef that `tf.compat.v1.saved_model.load` returns.
 
     Raises:
-      PlanError: something else.
+      PlanError: `graph` is something else.
+      OptionError: `fetches` or `signature` is not of this graph, or the graph is a function. Or the
+        folder has no SavedModel.
     """
-    asked = ask_rules(graph)
-    return planned(asked.rewritten, asked.ends, _lines(asked.rewritten.edit), asked.refusals)
+    if isinstance(graph, str | os.PathLike):
+        graph = meta_graph_in(graph)
+    known = fetched(getattr(graph, "graph", graph), fetches, signature)
+    answers = ask_rules(readable(graph), known)
+    calls = called_lookups(answers.rewritten.graph) if known else ()
+    refusals = [*answers.refusals, *calls]
+    return planned(answers.rewritten, answers.ends, _lines(answers.rewritten.edit), refusals)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,11 +111,12 @@ class Answers:
     refusals: Sequence[Refusal]
 
 
-def ask_rules(graph: Any) -> Answers:
+def ask_rules(graph: Any, fetches: Fetches = ()) -> Answers:
     """Asks every rule what of a graph it fuses, and keeps what the contract allows.
 
     Args:
-      graph: as of `plan_fusion`.
+      graph: as of `plan_fusion`, but no MetaGraphDef.
+      fetches: names of the nodes of what runs fetch; none where that is not known.
 
     Raises:
       PlanError: it is no graph.
@@ -116,7 +137,7 @@ def ask_rules(graph: Any) -> Answers:
     own = getattr(graph, "graph", graph)
     # A function always runs as a whole.
     ends = _ends_of(own) if isinstance(own, FuncGraph) else None
-    runs = run_together(nodes) if ends is None and any(kept.values()) else {}
+    runs = run_together(nodes, fetches) if ends is None and any(kept.values()) else {}
     effects = effects_before(nodes) if runs else {}
     while True:
         edit = _edited(Surroundings(graph=nodes, runs=runs, effects=effects), kept)

@@ -34,19 +34,17 @@ def planned(
       refusals: what stays.
     """
     graph, edit, regions = rewritten.graph, rewritten.edit, rewritten.regions
+    together = _together(rewritten, ends)
+    members = {name for names in together.values() if len(names) > 1 for name in names}
+    chosen = {each.node for each in regions if each.inside or each.node in members}
     # Where a session chooses between two nodes, that is no Identity while it optimizes.
     replaced = [
-        new.node if region.inside and ends is None else kept_apart(new.node)
-        for new, region in zip(edit.replaced, regions, strict=True)
+        new.node if new.node.name in chosen and ends is None else kept_apart(new.node)
+        for new in edit.replaced
     ]
     names = {node.name for node in replaced}
     inside = dict.fromkeys(name for region in regions for name in sorted(region.inside))
     region = {*inside, *names}
-    effects = {node.name for node in edit.added if has_effect(node.op)}
-    together = {op: dict.fromkeys(edit.groups[op]) for op in edit.groups if op in effects}
-    for asking in rewritten.asking_for_more if ends is None else ():
-        members = (region.node for region in asking.regions)
-        together.setdefault(asking.node, {}).update(dict.fromkeys(members))
     sources = {node_name(text) for edited in regions for text in edited.reads} - region
     return FusionPlan(
         fused=tuple(edit.fused),
@@ -60,7 +58,7 @@ def planned(
             for name in sorted(sources)
             if graph.nodes[name].op != "Const"
         ),
-        choices=tuple(edited.node for edited in regions if edited.inside),
+        choices=tuple(edited.node for edited in regions if edited.node in chosen),
         # Whatever a placeholder is fed, both forms compute all of it.
         inside=tuple(name for name in inside if graph.nodes[name].op not in FED_ALWAYS),
         reads=_reads(rewritten, ends, [name for name in inside if name not in names]),
@@ -72,6 +70,17 @@ def planned(
         ),
         bypassed=tuple(edit.bypassed),
     )
+
+
+def _together(rewritten: RewrittenGraph, ends: Iterable[str] | None) -> dict[str, dict[str, None]]:
+    """By new node the nodes for which it stands, and which runs need all or none of."""
+    edit = rewritten.edit
+    effects = {node.name for node in edit.added if has_effect(node.op)}
+    together = {op: dict.fromkeys(edit.groups[op]) for op in edit.groups if op in effects}
+    for asking in rewritten.asking_for_more if ends is None else ():
+        members = (region.node for region in asking.regions)
+        together.setdefault(asking.node, {}).update(dict.fromkeys(members))
+    return together
 
 
 def _writers(rewritten: RewrittenGraph) -> tuple[str, ...]:

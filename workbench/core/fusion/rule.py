@@ -133,15 +133,15 @@ class Surroundings:
 
     Attributes:
       graph: the graph.
-      runs: by the name of each node what tells in which runs it is; empty of a function, which runs
-        as a whole.
+      runs: by the name of each node what tells in which runs it is, as `run_together` says; empty
+        of a function, which runs as a whole.
       effects: by the name of each node the effects that it waits for, a set as bits; likewise
         empty.
       taken: names of the nodes that the rules before replace, or that nothing needs any more.
     """
 
     graph: Definition
-    runs: Mapping[str, tuple[int, int]]
+    runs: Mapping[str, tuple[int, ...]]
     effects: Mapping[str, int] = dataclasses.field(default_factory=dict)
     taken: frozenset[str] = frozenset()
 

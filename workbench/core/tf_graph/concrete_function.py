@@ -17,7 +17,9 @@ def arguments_of(function: Any) -> list[tf.Tensor]:
 
 def is_compiled(function: Any) -> bool:
     """Whether XLA compiles the function as one piece."""
-    return bool(function.function_def.attr["_XlaMustCompile"].b)
+    # To ask a definition for an attribute that it lacks gives it one without a value.
+    attributes = function.function_def.attr
+    return "_XlaMustCompile" in attributes and bool(attributes["_XlaMustCompile"].b)
 
 
 def require_own_captures(function: Any) -> None:

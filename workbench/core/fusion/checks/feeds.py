@@ -46,8 +46,7 @@ def asking_for_more(rewritten: RewrittenGraph) -> Iterator[Asking]:
             # Of several updates of one op runs need all or none.
             gained = [name for name in gained if graph[name].op in FED_ALWAYS]
         for name in gained:
-            through = [new for new in region.new if now.is_before(name, new)]
-            for new in through or [region.node]:
+            for new in _entries(rewritten, region, now, name) or [region.node]:
                 asking.setdefault(new, set()).add(name)
     for new, names in asking.items():
         regions = tuple(each for each in rewritten.regions if new in (*each.new, each.node))
@@ -57,6 +56,12 @@ def asking_for_more(rewritten: RewrittenGraph) -> Iterator[Asking]:
             if not any(stock.is_before(name, region.node) for region in regions)
         }
         yield Asking(node=new, regions=regions, unknown=tuple(sorted(unknown)))
+
+
+def _entries(rewritten: RewrittenGraph, region: Region, now: Order, name: str) -> list[str]:
+    """The new nodes of a region that need a node of the graph, and not for another new one."""
+    through = {new for new in region.new if now.is_before(name, new)}
+    return [new for new in sorted(through) if through.isdisjoint(rewritten.inputs_after[new])]
 
 
 def _acts(rewritten: RewrittenGraph, region: Region) -> bool:

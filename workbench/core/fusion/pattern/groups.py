@@ -56,13 +56,34 @@ def levels(
     return depths
 
 
-def run_together(graph: Definition) -> dict[str, tuple[int, int]]:
-    """What tells of each node in which runs it is, sets as bits: what it takes, what it leads to.
+def run_together(
+    graph: Definition, fetches: Sequence[Collection[str]] = ()
+) -> dict[str, tuple[int, ...]]:
+    """What tells of each node in which runs it is: sets as bits.
 
-    An op in the place of nodes for which both are the same takes no batch, asks for no placeholder
-    and updates no table that a run with one of them did not: they take the same, and lead to the
-    same ends that change something. Fetching one of them computes all.
+    Of what fetches need, which of them need it: runs of all of it are those that matter, and a run
+    of a part gets the graph's own nodes. Of other nodes what they take, and what they lead to: an
+    op in the place of nodes for which both are the same takes no batch, asks for no placeholder and
+    updates no table that a run with one of them did not. Fetching one of them computes all.
+
+    Args:
+      graph: the graph.
+      fetches: names of nodes that runs are known to fetch; those of one fetch are one collection.
     """
+    takes = _taken(graph)
+    needed = _bits_before(graph, {name: 1 << n for n, name in enumerate(_ends(graph))})
+    marks: dict[str, int] = {}
+    for number, names in enumerate(fetches):
+        for name in names:
+            marks[name] = marks.get(name, 0) | 1 << number
+    fetched = _bits_before(graph, marks)
+    return {
+        name: (fetched[name],) if fetched[name] else (takes[name], needed[name]) for name in takes
+    }
+
+
+def _taken(graph: Definition) -> dict[str, int]:
+    """By node what it takes, a set as bits."""
     takes: dict[str, int] = {}
     sources = 0
     for node in graph.ordered:
@@ -73,17 +94,22 @@ def run_together(graph: Definition) -> dict[str, tuple[int, int]]:
             bits |= 1 << sources
             sources += 1
         takes[node.name] = bits
-    needed: dict[str, int] = {}
-    ends = 0
+    return takes
+
+
+def _ends(graph: Definition) -> list[str]:
+    """The nodes behind which nothing comes, and which are there for what they do."""
+    read = {node_name(text) for node in graph.nodes.values() for text in node.input}
+    return [name for name, node in graph.nodes.items() if name not in read and _acts(node.op)]
+
+
+def _bits_before(graph: Definition, marks: Mapping[str, int]) -> dict[str, int]:
+    """By node the marks of those that need it, its own among them."""
+    bits = {**dict.fromkeys(graph.nodes, 0), **marks}
     for node in reversed(graph.ordered):
-        if node.name not in needed:
-            needed[node.name] = 1 << ends if _acts(node.op) else 0
-            ends += _acts(node.op)
-        bits = needed[node.name]
         for text in node.input:
-            name = node_name(text)
-            needed[name] = needed.get(name, 0) | bits
-    return {name: (takes[name], needed[name]) for name in takes}
+            bits[node_name(text)] |= bits[node.name]
+    return bits
 
 
 @functools.cache

@@ -36,6 +36,7 @@ from workbench.core.fusion.verify.verification import (
     VerifiedPart,
 )
 from workbench.core.graph.op_types import PLACEHOLDERS, SOURCES
+from workbench.core.tf_graph.rebuilt_function import without_calls
 from workbench.errors import OptionError
 
 # The worst first.
@@ -88,6 +89,7 @@ def _verify_session(plan: FusionPlan, session: Any, feed_dict: Any) -> Verificat
 
 
 def _verify_function(plan: FusionPlan, function: Any, batch: Any) -> Verification:
+    function = without_calls(function)
     graph = function.graph
     definition = graph.as_graph_def(add_shapes=True)
     fused = fused_definition(definition, plan)
