@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.stock import CALLER_THREAD, PRECISION, XLA
+from workbench.errors import OptionError, UnsupportedError
+
+
+@contextlib.contextmanager
+def refusals_named(program: str, choice: str) -> Iterator[None]:
+    """Has what a toggle refuses in the block say of which program that is.
+
+    Args:
+      program: its name.
+      choice: what the program cannot have, as labels call it.
+
+    Raises:
+      OptionError: in place of an UnsupportedError, whose message is a clause.
+    """
+    try:
+        yield
+    except UnsupportedError as error:
+        raise OptionError(f"program {program!r} cannot have {choice}: {error}") from None
 
 
 def refusal_of(optimizations: Optimizations, *, is_function: bool) -> str:

@@ -19,10 +19,10 @@ import cloudpickle
 import numpy as np
 
 from workbench.core.optimizations import Optimizations
-from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.program.own.program_file import find_program
 from workbench.experiments.program.program import Program
+from workbench.experiments.program.refusals import refusals_named
 from workbench.experiments.worker.described_graph import describe_graph
 from workbench.experiments.worker.sampled_ids import sample_ids
 from workbench.experiments.worker.steps.graph_session import ProgramSession
@@ -128,12 +128,8 @@ class _Sessions:
         """Sets what toggles have for the whole process."""
         is_function = isinstance(self._program, FunctionProgram)
         for each in optimizations.switched:
-            try:
+            with refusals_named(self._program.name, each.label):
                 each.toggle.prepare(each.value, is_function=is_function)
-            except UnsupportedError as error:
-                raise OptionError(
-                    f"program {self._program.name!r} cannot have {each.label}: {error}"
-                ) from None
 
     def _stub(self, program: Program, work: str) -> Callable[[], StubbedStep]:
         if self._stubs is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError, UnsupportedError
 from workbench.experiments.program.program import DEFAULT_GRAPH_SEED, Built, Program
+from workbench.experiments.program.refusals import refusals_named
 
 
 def build_part(program: Program, part: str, optimizations: Optimizations) -> Built:
@@ -39,14 +41,10 @@ def _rewrite(program: Program, part: str, optimizations: Optimizations) -> None:
     import tensorflow as tf
 
     graph = tf.compat.v1.get_default_graph()
+    others = contextlib.suppress(UnsupportedError)
     for each in optimizations.switched:
-        try:
+        with refusals_named(program.name, each.label) if part == "build" else others:
             each.toggle.rewrite(each.value, graph)
-        except UnsupportedError as error:
-            if part == "build":
-                raise OptionError(
-                    f"program {program.name!r} cannot have {each.label}: {error}"
-                ) from None
 
 
 def _require_built(built: Any, program: Program, part: str) -> Built:

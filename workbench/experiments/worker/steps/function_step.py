@@ -15,8 +15,9 @@ from workbench.core.fusion.plan import plan_fusion
 from workbench.core.fusion.verify.verification import Verification
 from workbench.core.optimizations import Optimizations
 from workbench.core.tf_graph.concrete_function import is_compiled
-from workbench.errors import OptionError, RunError, UnsupportedError
+from workbench.errors import OptionError, RunError
 from workbench.experiments.program.function_program import FunctionProgram, arguments_of_make
+from workbench.experiments.program.refusals import refusals_named
 from workbench.experiments.worker.steps.compiled_step import compiling, require_compiles
 from workbench.experiments.worker.steps.keras_scores import scored_step
 from workbench.experiments.worker.steps.scored_steps import has_scores
@@ -78,12 +79,8 @@ def _arranged(
 ) -> tuple[Any, Any]:
     """The step and the dataset as toggles change them."""
     for each in optimizations.switched if optimizations else ():
-        try:
+        with refusals_named(program.name, each.label):
             step, dataset = each.toggle.arrange(each.value, step, dataset)
-        except UnsupportedError as error:
-            raise OptionError(
-                f"program {program.name!r} cannot have {each.label}: {error}"
-            ) from None
     return step, dataset
 
 
