@@ -19,6 +19,7 @@ import workbench as wb
 from workbench.core.what_if import what_if
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.errors import RunError
+from workbench.experiments.measurement.progress_line import state_of
 from workbench.experiments.session.setting_predictions import CANCELLED_AFTER_RUN
 from workbench.experiments.what_if import known_graphs
 from workbench.experiments.worker.process import CANCELLED
@@ -98,6 +99,26 @@ def test_its_other_settings_are_predicted_from_the_first_run(session):
     assert isinstance(fused, Withheld)
     assert fused.reason == "the program builds no embedding lookup through Workbench"
     assert {each.label for each in made.predictions.predicted} >= {"off", "stage", "smart stage"}
+
+
+@pytest.mark.executors
+def test_a_smart_stage_is_planned_on_the_trace_of_the_run_before(session):
+    made, _, _ = session
+    before, said = len(made.runs), []
+    smart = wb.Optimizations(smart_stage=wb.SmartStageOptions())
+    run = made.run(smart, progress=said.append)
+    assert run.measured.plan is not None and run.measured.plan.predictions is not None
+    assert not any("to be planned on" in text for text in said)
+    # each line has the phases, and the rounds are there before the result
+    states = [state_of(text) for text in said]
+    assert "Plan the smart stage" in [phase.title for phase in states[-1].phases]
+    every = [each for state in states for each in state.evidence]
+    assert any(not each.final for each in every)
+    final = next(each for each in every if each.final)
+    ratio = run.comparison.ratios[0]
+    assert (final.interval.value, final.interval.low) == (ratio.ratio, ratio.low)
+    made.delete_run(run.number)
+    assert len(made.runs) == before
 
 
 @pytest.mark.executors

@@ -14,11 +14,18 @@ from workbench.experiments.program.configuration import configuration_from, conf
 def document() -> dict[str, Any]:
     program = wb.Program(name="mine", build=lambda optimizations: None)
     measured = {"budget_s": 7.5, "trace_steps": 4, "step_stats": False, "equivalence_steps": 30}
+    measured |= {"verify": True, "stop_when_clear": True}
     return configuration_of(program, [wb.Optimizations()], **measured, seed=3).to_json()
 
 
 def test_it_is_read_as_it_was_written() -> None:
     assert configuration_from(document()).to_json() == document()
+    assert configuration_from(document()).stop_when_clear
+
+
+def test_one_of_before_there_was_a_field_has_its_usual_value() -> None:
+    older = {key: value for key, value in document().items() if key != "stop_when_clear"}
+    assert not configuration_from(older).stop_when_clear
 
 
 @pytest.mark.parametrize("name", ["budget_s", "trace_steps", "equivalence_steps", "seed"])

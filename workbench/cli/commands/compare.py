@@ -111,6 +111,12 @@ def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="compare what auto_fused fuses with the graph's own nodes, part by part, on one batch "
         "(some seconds, three times the memory of the variables)",
     )
+    compare.add_argument(
+        "--stop-when-clear",
+        action="store_true",
+        help="end the blocks once each ratio is clearly above 1, below 1, or within 1 %% of 1; the "
+        "intervals then hold at every look, and are wider",
+    )
     add_gate_options(compare)
     compare.set_defaults(run=_compare)
 
@@ -146,6 +152,7 @@ def _compare(chosen: argparse.Namespace) -> int:
             budget_s=chosen.budget,
             step_stats=chosen.step_stats,
             verify=chosen.verify,
+            stop_when_clear=chosen.stop_when_clear,
             progress=not chosen.quiet,
             seed=chosen.seed,
             command=chosen.command_line,

@@ -145,6 +145,7 @@ def _measured(
         step_stats=configuration.step_stats,
         equivalence_steps=configuration.equivalence_steps,
         verify=configuration.verify,
+        stop_when_clear=configuration.stop_when_clear,
         progress=not chosen.quiet,
         seed=configuration.seed,
         command=chosen.command_line,

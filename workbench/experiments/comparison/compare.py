@@ -204,6 +204,7 @@ def compare(
         step_stats=step_stats,
         equivalence_steps=equivalence_steps,
         verify=verify,
+        stop_when_clear=stop_when_clear,
         seed=seed,
     )
     return summary(

@@ -26,7 +26,8 @@ class Configuration:
       program: its name.
       origin: what makes it again; None where only Python code does.
       settings: what was measured, the baseline first.
-      budget_s, trace_steps, step_stats, equivalence_steps, verify, seed: as of `compare`.
+      budget_s, trace_steps, step_stats, equivalence_steps, verify, stop_when_clear, seed: as of
+        `compare`.
     """
 
     program: str
@@ -38,6 +39,7 @@ class Configuration:
     equivalence_steps: int
     seed: int
     verify: bool = False
+    stop_when_clear: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """A document that `configuration_from` reads."""
@@ -95,6 +97,7 @@ def configuration_from(document: Any) -> Configuration:
         equivalence_steps=int(_number(document, "equivalence_steps", 0, _MOST_STEPS)),
         seed=int(_number(document, "seed", 0, 2**63 - 1)),
         verify=document.get("verify") is True,
+        stop_when_clear=document.get("stop_when_clear") is True,
     )
 
 
