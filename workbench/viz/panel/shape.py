@@ -120,7 +120,7 @@ def _reasons(boundary: Boundary, problem: str) -> str:
     if problem:
         return sentence(plain(problem))
     counts = collections.Counter(refusal.reason.value for refusal in boundary.refusals())
-    most = [f"{_counted(n, 'node')}, {why}" for why, n in counts.most_common(_MOST_REASONS)]
+    most = [f"{_counted(n, 'node')} ({why})" for why, n in counts.most_common(_MOST_REASONS)]
     return f"Why the rest stays: {'; '.join(most)}." if most else ""
 
 

@@ -57,7 +57,6 @@ def state_of(
     saved: str = "",
     cut: str = "",
     news: Mapping[str, Any] | None = None,
-    shape: str = "",
 ) -> dict[str, Any]:
     """What a page opens with.
 
@@ -67,7 +66,7 @@ def state_of(
       shown, base: numbers of the run that is shown and of the baseline; 0 for none.
       tab, selected, selected_table, saved: as of `Workbench`.
       cut: where the boundary was moved to, whether that is chosen or not.
-      news, shape: as of `PanelWidget`.
+      news: as of `PanelWidget`.
     """
     return {
         **setting.state(),
@@ -80,7 +79,6 @@ def state_of(
         "selected_table": selected_table,
         "saved": saved,
         "news": dict(news or {}),
-        "shape": shape,
     }
 
 

@@ -102,7 +102,7 @@ class Workbench(PanelWidget):
         super().__init__(session, setting, cut, panel_view(session, self._groups))
         self._contents = Contents(self.session)
         self._job: Job[Any] | None = None
-        self._preview = GraphPreview(self.session, self._show_shape)
+        self._preview = GraphPreview(self.session, lambda markup: self.set_trait("shape", markup))
         self._waiting: Optimizations | None = None
         self._progress_view = NOTHING
         self._answers = Answers(self.session, self._contents)
@@ -303,10 +303,6 @@ class Workbench(PanelWidget):
         """Shows the program's graph before anything has run, once a child process has built it."""
         self._preview.begin()
 
-    def _show_shape(self, markup: str) -> None:
-        self.shape = markup
-        self._still.draw_soon()
-
     def _start(
         self, begin: Callable[[], Job[Any]], words: str, *, search: bool = False
     ) -> Job[Any]:
@@ -428,10 +424,7 @@ class Workbench(PanelWidget):
     def _still_bundle(self) -> dict[str, str]:
         numbers = (self.shown, self.base)
         run, base = (self.session.run_numbered(each) if each else None for each in numbers)
-        names = (
-            *("shown", "base", "tab", "selected", "selected_table", "saved", "cut"),
-            *("news", "shape"),
-        )
+        names = ("shown", "base", "tab", "selected", "selected_table", "saved", "cut", "news")
         shown = {name: getattr(self, name) for name in names}
         picture, words = panel_still(
             self.session,
