@@ -13,7 +13,7 @@ from workbench.experiments.session.session import Session
 from workbench.viz.panel.page import panel_html, panel_page
 from workbench.viz.panel.report import session_report_html
 from workbench.viz.panel.settings.groups import groups_of
-from workbench.viz.panel.settings.known_settings import stored_settings
+from workbench.viz.panel.settings.known_settings import last_cut, stored_settings
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.tabs.contents import Contents
 from workbench.viz.panel.view import panel_view, state_of
@@ -41,7 +41,8 @@ def write_panel_page(
       shown: number of the run whose tabs the page holds.
       program: whose toggles it has; None means the session's.
     """
-    groups = groups_of(program or session.program, toggles=session.toggles)
+    cut = last_cut(session)
+    groups = groups_of(program or session.program, cut=cut, toggles=session.toggles)
     contents = Contents(session)
     run, base = (session.runs[n - 1] for n in (shown, 1))
     setting = setting_of(run.optimizations)
@@ -49,7 +50,7 @@ def write_panel_page(
         session,
         contents,
         panel_view(session, groups),
-        state_of(session, setting, shown=shown, base=1),
+        state_of(session, setting, shown=shown, base=1, cut=cut),
         stored_settings(session, groups, [setting]),
         session.runs[:2],
         base,
