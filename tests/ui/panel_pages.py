@@ -13,7 +13,7 @@ from workbench.experiments.session.session import Session
 from workbench.viz.panel.page import panel_html, panel_page
 from workbench.viz.panel.report import session_report_html
 from workbench.viz.panel.settings.groups import groups_of
-from workbench.viz.panel.settings.known_settings import stored_settings
+from workbench.viz.panel.settings.known_settings import last_cut, stored_settings
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.tabs.contents import Contents
 from workbench.viz.panel.view import panel_view, state_of
@@ -52,6 +52,7 @@ def write_panel_page(
       cut: where the boundary was moved to, whether that is chosen or not.
       panels: how often the page has it.
     """
+    cut = cut or last_cut(session)
     groups = groups_of(program or session.program, cut=cut, toggles=session.toggles)
     contents = Contents(session)
     run, base = (session.runs[n - 1] for n in (shown, 1))

@@ -25,12 +25,12 @@ from workbench.viz.panel.tabs.contents import TABS
 FUNCTION = FunctionProgram(name="step", make=lambda: (None, None))
 # What each tab shows of the first run of the session, by a part of it.
 SHOWN = {
+    "two_runs": ".wb-sentence",
     "throughput": "table.wbp-runs",
     "timeline": "canvas.wb-lanes",
     "boundary": "[data-box]",
     "path": ".wbc-fall",
     "findings": ".wb-view",
-    "two_runs": ".wb-sentence",
     "lens": ".wb-sentence",
     "memory": ".wb-sentence",
     "what_if": "table",
@@ -83,15 +83,15 @@ def test_every_tab_opens_by_a_click(panel: Any) -> None:
 
 def test_arrow_keys_go_from_tab_to_tab(panel: Any) -> None:
     keys = panel.page.keyboard
-    panel.locator("[data-tab=throughput]").focus()
-    for key in [*list(TABS)[1:], "throughput"]:
+    panel.locator("[data-tab=two_runs]").focus()
+    for key in [*list(TABS)[1:], "two_runs"]:
         keys.press("ArrowRight")
         assert panel.locator(":focus").get_attribute("data-tab") == key
         panel.locator(f"[data-pane={key}]").locator(SHOWN[key]).first.wait_for()
     keys.press("ArrowLeft")
     assert panel.locator(":focus").get_attribute("data-tab") == "what_if"
     keys.press("Home")
-    assert panel.locator(":focus").get_attribute("data-tab") == "throughput"
+    assert panel.locator(":focus").get_attribute("data-tab") == "two_runs"
     keys.press("End")
     assert panel.locator(":focus").get_attribute("data-tab") == "what_if"
 
@@ -201,6 +201,24 @@ def test_a_moved_boundary_that_ran_can_be_chosen(watched: Watched, tmp_path: Pat
     choose(panel, "stage", "SmartStage")
     assert "50.0" not in summary(panel)
     assert watched.errors == []
+
+
+def test_before_and_after_draws_both_runs_and_links_what_is_picked(panel: Any) -> None:
+    panel.locator("table.wbp-runs").get_by_role("button", name="My stage").click()
+    pane = show_tab(panel, "two_runs")
+    pane.locator("[data-wb-pair] .wb-timeline[data-wb-ready]").nth(1).wait_for()
+    assert pane.locator(".wb-side h3").all_inner_texts() == [
+        "Before All off",
+        "After My stage, 1 thread",
+    ]
+    field = pane.get_by_role("searchbox")
+    field.fill("dense")
+    field.press("Enter")
+    abouts = pane.locator(".wb-about").all_inner_texts()
+    assert all(words.startswith("dense") for words in abouts)
+    marked = show_tab(panel, "path").locator(".wb-linked").first
+    marked.wait_for()
+    assert marked.inner_text() == "dense"
 
 
 def test_options_of_a_stage_wait_for_one(panel: Any) -> None:

@@ -104,19 +104,16 @@ def panel_page(
     return PanelPage(view=view, state=state, settings=tuple(settings), contents=stored)
 
 
-def panel_html(page: PanelPage, element_id: str, still: str = "", *, stacked: bool = False) -> str:
-    """A panel that the page's script brings to life; until then, its still picture.
+def panel_html(page: PanelPage, element_id: str) -> str:
+    """A panel that the page's script brings to life.
 
     Args:
       page: what it shows.
       element_id: unique in the page; letters, digits, "-" and "_".
-      still: HTML without script.
-      stacked: all tabs below each other, as in a report.
     """
     assets.require_id(element_id)
-    mode = " data-wb-stacked" if stacked else ""
     return (
-        f'<div id="{element_id}" class="wb" data-wb-panel="{element_id}"{mode}>{still}</div>\n'
+        f'<div id="{element_id}" class="wb" data-wb-panel="{element_id}"></div>\n'
         f'<script type="text/plain" id="{element_id}-data">{page.packed()}</script>\n'
     )
 

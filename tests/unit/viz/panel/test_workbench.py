@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import threading
 import time
 
@@ -9,7 +11,7 @@ import pytest
 from traitlets import TraitError
 
 import workbench as wb
-from tests.builders.panel_sessions import panel_session
+from tests.builders.panel_sessions import linked_trace, panel_session
 from tests.builders.searches import raced, search
 from tests.builders.sessions import (
     OFF,
@@ -188,6 +190,28 @@ def test_a_run_is_kept_and_shown(runs, sent):
     # What a click would ask for is there before it.
     settings = next(content for content, _ in sent if content.get("kind") == "settings")
     assert len(settings["settings"]) > 5
+
+
+@pytest.mark.parametrize(("looked_at", "opened"), [("throughput", "two_runs"), ("what_if",) * 2])
+def test_the_first_run_beside_the_baseline_opens_before_and_after_once(
+    runs, monkeypatch, looked_at, opened
+):
+    def compare(*arguments, **options):
+        found = fake_compare([])(*arguments, **options)
+        trace = linked_trace()
+        traced = tuple(dataclasses.replace(each, trace=trace) for each in found.variants)
+        return dataclasses.replace(found, variants=traced)
+
+    monkeypatch.setattr(engine, "compare", compare)
+    panel = Workbench(PROGRAM)
+    panel.tab = looked_at
+    panel.stage = "own"
+    panel.run(wait=True)
+    assert panel.tab == opened
+    panel.tab = "throughput"
+    panel.executor = "inline"
+    panel.run(wait=True)
+    assert panel.tab == "throughput"
 
 
 def test_a_second_run_at_the_same_time_is_refused(runs, monkeypatch):
@@ -425,6 +449,16 @@ def test_the_report_holds_every_run_and_can_be_rerun(panel, tmp_path):
     assert "results.parquet" in page
     assert panel.saved.startswith(f"Report {path}")
     assert wb.write_report(panel.session, tmp_path / "same.html").exists()
+
+
+def test_the_report_says_what_to_do_and_has_nothing_that_needs_a_kernel(panel, tmp_path):
+    page = panel.report(tmp_path / "report.html").read_text()
+    shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    assert "In a training program of your own:" in shown
+    assert "batch = wb.staged(batch, wb.StageOptions())" in shown
+    assert "Not run yet: " in shown
+    for wrong in ('type="radio"', "kernel", "Run shown", "wbp-"):
+        assert wrong not in shown
 
 
 def test_a_report_of_the_panel_takes_what_its_tabs_show(panel, tmp_path, monkeypatch):

@@ -68,6 +68,7 @@ export function linkTimelines(root, views, labels, { signal, onNode = () => {} }
   });
   root.append(views[0].parts.marked);
   joinTools(views);
+  scrollTogether(views, signal);
   views[1].focusSearch = views[0].focusSearch;
   views[1].showKeys = views[0].showKeys;
   signal.addEventListener("abort", () => (mirroring = true));
@@ -91,6 +92,14 @@ function joinTools(views) {
     if (first.querySelector(`[data-flag="${one.dataset.flag}"]`)) continue;
     first.querySelector('[data-flag="table"]').before(one);
   }
+}
+
+// Where both are wider than their frames, a moment has one place in both.
+function scrollTogether(views, signal) {
+  const frames = views.map(({ parts }) => parts.stack.parentElement);
+  frames.forEach((frame, side) => {
+    frame.addEventListener("scroll", () => (frames[1 - side].scrollLeft = frame.scrollLeft), { signal });
+  });
 }
 
 function showCursor(views, at, there) {

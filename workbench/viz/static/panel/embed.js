@@ -1,6 +1,6 @@
 // The two hosts of a panel: a widget's model, whose kernel answers, and a page that holds it all.
 import { bytesOf } from "../shared/bytes.js";
-import { element, hideStill, keepForPaper } from "../shared/dom.js";
+import { element, hideStill } from "../shared/dom.js";
 import { unpacked } from "../shared/packed_json.js";
 import { pageNumber } from "../shared/page_number.js";
 import { fromBase64 } from "../shared/unpack.js";
@@ -216,27 +216,19 @@ export function renderPanel({ model, el }) {
   };
 }
 
-// What a canvas shows is on paper the still picture of it; all else is printed as it stands.
-function keepPart(holder, part) {
-  const drawn = holder.querySelector(`[data-pane="${part.dataset?.still}"] :is(.wb-timeline, .wb-boundary)`);
-  if (drawn) keepForPaper(drawn, [...part.childNodes]);
-}
-
-// Mounts the panels of a page. The page stays as it is where one cannot be drawn.
+// Mounts the panels of a page; where one cannot be drawn, the reason stands in its place.
 export async function mountPanels(page = document) {
   const mounted = [];
   for (const root of page.querySelectorAll("[data-wb-panel]")) {
-    const still = [...root.childNodes];
     try {
       const stored = await unpacked(fromBase64(page.getElementById(`${root.dataset.wbPanel}-data`).textContent));
       const { signal } = new AbortController();
       const holder = element("div", {});
       root.replaceChildren(holder);
-      await mountPanel(holder, hostOfPage(stored), { signal, stacked: "wbStacked" in root.dataset });
-      still.forEach((part) => keepPart(holder, part));
+      await mountPanel(holder, hostOfPage(stored), { signal });
       mounted.push(holder);
     } catch (error) {
-      root.replaceChildren(...still, element("p", { class: "wb-quiet", role: "status" }, error.message));
+      root.replaceChildren(element("p", { class: "wb-quiet", role: "status" }, error.message));
     }
   }
   return mounted;

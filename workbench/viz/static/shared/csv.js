@@ -27,11 +27,13 @@ function csvOf(table) {
   return `${lines.join("\r\n")}\r\n`;
 }
 
-// Puts a button at the caption of every table in an element, which saves it; one has it once.
+// Puts a button at the caption of every table in an element, which saves it; one has it once. A table
+// of roles may hold nothing but rows: its button stands above it.
 //   name: of the file, where a table has no caption.
 export function offerCsv(root, name = "table") {
   for (const table of root.querySelectorAll("table")) {
-    if (table.caption?.querySelector(".wb-csv") || !table.tBodies[0]?.rows.length) continue;
+    if (table.dataset.wbCsv || !table.tBodies[0]?.rows.length) continue;
+    table.dataset.wbCsv = "true";
     const caption = table.caption || table.createCaption();
     const words = cellWords(caption);
     const attributes = { type: "button", class: "wb-csv", "aria-label": `Save as CSV: ${words || name}` };
@@ -40,7 +42,8 @@ export function offerCsv(root, name = "table") {
       event.stopPropagation();
       saveText(csvOf(table), `${words || name}.csv`.replace(/[^\w.-]+/g, "-"));
     });
-    caption.append(" ", save);
+    if (table.hasAttribute("role")) table.before(save);
+    else caption.append(" ", save);
   }
 }
 
