@@ -38,7 +38,7 @@ from workbench.viz.panel.settings.names import name_of
 from workbench.viz.panel.settings.panel_state import PanelState
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.still import DisplayedStill, panel_still
-from workbench.viz.panel.tabs.contents import Contents
+from workbench.viz.panel.tabs.contents import THROUGHPUT, TWO_RUNS, Contents
 from workbench.viz.panel.view import panel_view, run_list, state_of
 from workbench.viz.panel.widget import TOGGLES, PanelWidget
 from workbench.viz.style import format
@@ -353,6 +353,7 @@ class Workbench(PanelWidget):
         run = self._run_of(job.result)
         if run is not None:
             self._show_result(run)
+            self._open_news(run)
         if best:
             self.news = news_of_search(best)
         self._show_job(shown)
@@ -378,6 +379,14 @@ class Workbench(PanelWidget):
             self.run()
         except WorkbenchError as error:
             self._show_job(failed(error))
+
+    def _open_news(self, run: Run) -> None:
+        """Opens what a first run beside the baseline changed, unless the user looks elsewhere."""
+        base = self.session.run_numbered(self.base)
+        first = sum(not each.is_baseline for each in self.session.runs) == 1
+        traced = run.measured.trace is not None and base.measured.trace is not None
+        if first and traced and run is not base and self.tab == THROUGHPUT:
+            self.tab = TWO_RUNS
 
     def _regroup(self) -> None:
         """Refuses what the program's graphs, which a run has built, have no use for."""

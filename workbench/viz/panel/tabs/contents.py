@@ -21,6 +21,7 @@ from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
+from workbench.viz.before_after.view import BeforeAfterView, before_after_view
 from workbench.viz.boundary.drawing.known_cuts import CutTeller
 from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
 from workbench.viz.outlets import fragment_of
@@ -37,12 +38,12 @@ THROUGHPUT, TIMELINE, BOUNDARY, PATH, FINDINGS = (
 )
 TWO_RUNS, LENS, MEMORY, LIMIT, WHAT_IF = "two_runs", "lens", "memory", "limit", "what_if"
 TABS = {
+    TWO_RUNS: "Before and after",
     THROUGHPUT: "Throughput",
     TIMELINE: "Timeline",
     BOUNDARY: "Boundary",
     PATH: "Critical path",
     FINDINGS: "Findings",
-    TWO_RUNS: "Two runs",
     LENS: "Embedding lens",
     MEMORY: "Memory",
     LIMIT: "Limit",
@@ -70,16 +71,18 @@ _SAME_RUN = "Two runs are compared here: choose another run, or another baseline
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Content:
-    """One tab of one run: one of the three.
+    """One tab of one run: one of the four.
 
     Attributes:
       html: what is shown as it is.
+      pair: two runs beside each other; the browser draws their timelines.
       timeline: drawn by the browser.
       boundary: drawn by the browser. `source` is what it was made from, and `teller` says what
         other cuts would give, where it can.
     """
 
     html: str = ""
+    pair: BeforeAfterView | None = None
     timeline: TimelineView | None = None
     boundary: BoundaryView | None = None
     source: StagePlan | Boundary | None = None
@@ -88,13 +91,20 @@ class Content:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Shown:
-    """A run of a session, the run that it is compared with, and the newest search."""
+    """A run of a session, the run that it is compared with, the newest search, and other tabs."""
 
     session: Session
     run: Run
     base: Run
     facts: StepFacts
     search: Best | None
+    contents: Contents
+
+    def timeline_of(self, run: Run) -> TimelineView:
+        """The timeline of a run that has a trace, as its tab shows it."""
+        timeline = self.contents.of(run, self.base, TIMELINE).timeline
+        assert timeline is not None
+        return timeline
 
     def traced(self, make: Callable[[Trace], Content]) -> Content:
         """What is made of its trace; without one, what to do."""
@@ -162,9 +172,13 @@ class Contents:
 
     def _build(self, run: Run, base: Run, tab: str) -> Content:
         try:
-            facts = self.facts(run)
             shown = _Shown(
-                session=self._session, run=run, base=base, facts=facts, search=self.search
+                session=self._session,
+                run=run,
+                base=base,
+                facts=self.facts(run),
+                search=self.search,
+                contents=self,
             )
             return _MAKERS[tab](shown)
         except WorkbenchError as error:
@@ -230,7 +244,8 @@ def _two_runs(shown: _Shown) -> Content:
     if before is None:
         return _untraced("The baseline", base)
     aligned = align(before, after, labels=(run_name(base), run_name(run)))
-    return Content(html=fragment_of(aligned))
+    timelines = (shown.timeline_of(each) for each in (base, run))
+    return Content(pair=before_after_view(aligned, *timelines))
 
 
 def _lens(shown: _Shown) -> Content:

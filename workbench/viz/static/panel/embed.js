@@ -136,7 +136,8 @@ export function hostOfModel(model, signal) {
       const { resolve } = waiting.get(message.id);
       waiting.delete(message.id);
       if (state.status === ANSWERS_LATE) tellStatus(model.get("status"));
-      resolve({ ...message, data: buffers.length ? bytesOf(buffers[0]) : null, packed: false });
+      const datas = buffers.map(bytesOf);
+      resolve({ ...message, data: datas[0] || null, datas, packed: false });
     }
     if (message.kind === "settings") {
       message.settings.forEach(note);
@@ -192,6 +193,10 @@ export function hostOfPage(stored) {
   host.content = async (tab) => {
     const found = stands(tab);
     if (!found) return { html: stored.missing };
+    if (found.pair) {
+      const datas = found.of.map((key) => fromBase64(stored.contents[key].data));
+      return { ...found, datas, packed: true };
+    }
     return { ...found, data: found.data ? fromBase64(found.data) : null, packed: true };
   };
   return host;

@@ -1,5 +1,7 @@
 // Tabs and what they show: asked for once, then kept, as long as run and baseline are the same.
+import { mountPair } from "../before_after/embed.js";
 import { mountBoundary } from "../boundary/mount.js";
+import { offerCsv } from "../shared/csv.js";
 import { element } from "../shared/dom.js";
 import { linkPane, markNode, markTable } from "../shared/linking.js";
 import { unpacked } from "../shared/packed_json.js";
@@ -74,6 +76,16 @@ async function fillPane(holder, key, content, links, host, signal) {
   // markup of the package's own templates, in which every text of the user is escaped
   root.innerHTML = content.html;
   linkPane(root, { ...links, signal });
+  if (content.pair) {
+    const { pair: headers, datas, packed } = content;
+    const pair = await mountPair(root, { headers, datas, packed }, { signal, onNode: links.onNode });
+    offerCsv(root);
+    const select = (name) => {
+      markNode(root, name);
+      pair.selectNode(name, { reveal: true });
+    };
+    return { select };
+  }
   // radios of the same name anywhere in the page are one group
   for (const one of root.querySelectorAll('[name="wbp-base"]')) {
     one.name = `${one.name}-${host.id}`;
@@ -86,6 +98,7 @@ async function fillPane(holder, key, content, links, host, signal) {
   }
   makeSortable(root, host.sorting, signal);
   root.querySelectorAll(host.live ? "[data-toggle], [data-capture], [data-tried]" : "[data-tried]").forEach(makeButton);
+  offerCsv(root, key);
   if (content.figures?.length) root.append(figuresElement(host, key, content.figures, signal));
   return { select: (name) => markNode(root, name), table: (name) => markTable(root, name) };
 }

@@ -1,13 +1,14 @@
 // Lets what is sticky in an element stick to what really scrolls: a notebook's outputs stand in boxes
 // that could scroll and never do, and each would hold it.
 const HOLDS = ["auto", "hidden", "scroll"];
+const SCROLLS = 16; // px that a box hides at least where it is meant to scroll
 
 function boxesAround(root) {
   const boxes = [];
   for (let box = root.parentElement; box && box !== document.body; box = box.parentElement) {
     const { overflowY } = getComputedStyle(box);
     if (!HOLDS.includes(overflowY)) continue;
-    if (overflowY !== "hidden" && box.scrollHeight > box.clientHeight + 1) break;
+    if (overflowY !== "hidden" && box.scrollHeight > box.clientHeight + SCROLLS) break;
     boxes.push(box);
   }
   return boxes;

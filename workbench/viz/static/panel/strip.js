@@ -1,7 +1,7 @@
 // The strip on top of a panel, in every layout: the setting, what to do with it, how a run goes, and
 // what came of it.
 import { element } from "../shared/dom.js";
-import { copyText } from "./copying.js";
+import { copyingElement } from "./copying.js";
 import { progressElement } from "./progress.js";
 
 const NO_SETTING = "This setting is not stored in the page.";
@@ -158,7 +158,7 @@ function savedElement(host, copied, signal) {
 
 // column: that of the toggles. onUntried: called with a group and a value to try.
 export function stripElement(host, column, onUntried, signal) {
-  const copying = copyText(signal);
+  const copying = copyingElement(signal);
   const progress = progressElement();
   const parts = [
     settingElement(host),
