@@ -73,6 +73,9 @@ from workbench.experiments.what_if.ceilings import ceilings as ceilings
 from workbench.experiments.what_if.ceilings import speed_up as speed_up
 from workbench.experiments.what_if.measured_ceilings import measured_ceilings as measured_ceilings
 from workbench.experiments.what_if.predict import predict as predict
+from workbench.exporting.export import export as export
+from workbench.exporting.exported import Export as Export
+from workbench.exporting.load_saved import load_saved as load_saved
 from workbench.freed_memory import keep_freed_memory as keep_freed_memory
 from workbench.ops.embedding_variable.to_pandas import (
     read_embedding_variable as read_embedding_variable,

@@ -204,6 +204,11 @@ ids = tf.sparse.from_dense(tf.constant([[1, 2], [3, 0]], tf.int64))
 table = v1.get_variable("table", [9, 4])
 """
 )
+_EXPORT = """
+import tensorflow as tf
+import workbench as wb
+from workbench.ops import grouped_embedding_lookup
+"""
 _LOOKUP_FUNCTION = """
 import tensorflow as tf
 import workbench as wb
@@ -344,6 +349,11 @@ def serve_bench(program, toggles, **named):
 
 wb.serve_bench = serve_bench
 """
+_SERVED_RESULT = """
+import workbench as wb
+from tests.builders.served_models import served
+comparison = served()
+"""
 # A model that TensorFlow 1 exported, and one of TensorFlow 2.
 _EXPORTED = """
 import tensorflow as tf
@@ -386,6 +396,7 @@ CONTEXTS = {
     "own function": _MY_MODEL + _COMPARE,
     "function": _FUNCTION,
     "sparse ids": _IDS,
+    "export": _EXPORT,
     "lookup function": _LOOKUP_FUNCTION,
     "served model": _EXPORTED,
     "signature": _SIGNATURE,
@@ -403,6 +414,7 @@ CONTEXTS = {
     "memory": _MEMORY,
     "charts": _CHARTS,
     "served": _SERVED,
+    "served result": _SERVED_RESULT,
     "deeprec": _GRAPH.replace("import tensorflow as tf", "import workbench.compat.v1 as tf"),
     "workers' traces": _WORKERS_TRACES,
     "none": "",

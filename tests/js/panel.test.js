@@ -15,7 +15,7 @@ const RUNS = [
   { number: 1, name: "All off", against_base: AGAINST },
   { number: 2, name: "SmartStage", against_base: [...AGAINST, "boundary"] },
 ];
-const VIEW = { of_all_runs: ["throughput", "what_if"] };
+const VIEW = { of_all_runs: ["throughput", "what_if"], of_graphs: ["boundary", "what_if"] };
 
 describe("a setting", () => {
   test.each(views.settings)("has the key that Python gives it: %j", (setting, key) => {
@@ -75,6 +75,14 @@ describe("the host of a page", () => {
     const first = keys();
     host.set("base", 2);
     expect(keys().map((key, i) => key !== first[i])).toEqual([true, false, false]);
+  });
+
+  test("asks again for what rests on graphs and predictions once these are known", () => {
+    const host = hostOfPage(stored());
+    const keys = () => ["throughput", "boundary", "what_if"].map(host.contentKey);
+    const first = keys();
+    host.set("learned", 1);
+    expect(keys().map((key, i) => key !== first[i])).toEqual([false, true, true]);
   });
 
   test("asks for a boundary against another baseline only where the run has no times of its own", () => {

@@ -11,6 +11,7 @@ from workbench.viz.boundary.html import boundary_html
 from workbench.viz.boundary.view import BoundaryView
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_html
+from workbench.viz.timeline.scale import on_one_scale
 from workbench.viz.timeline.view import TimelineView
 
 each_width = pytest.mark.parametrize(
@@ -47,6 +48,32 @@ def write_page(path: Path, *views: TimelineView) -> str:
     return path.as_uri()
 
 
+def write_pair_page(path: Path, before: TimelineView, after: TimelineView) -> str:
+    """Writes a page with two linked timelines and returns its address.
+
+    Its script leaves them in `window.views`, and `sumsOf` in `window.sumsOf`.
+    """
+    sides = "".join(
+        f'<div class="wb-side" data-wb-side="{name}"><h3>{name}</h3>'
+        f"{timeline_html(view, f'pair-{k}')}</div>"
+        for k, (name, view) in enumerate(
+            zip(("Plain", "Staged"), on_one_scale([before, after]), strict=True)
+        )
+    )
+    script = assets.report_script().replace(
+        "\nmountReport();", "\nwindow.sumsOf = sumsOf;\nwindow.views = await mountReport();"
+    )
+    path.write_text(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pair</title>'
+        "<style>:root{color-scheme:light dark}body{margin:16px;background:light-dark(#fff,#111)}"
+        f'{assets.page_style()}</style></head><body class="wb"><main>'
+        f'<div class="wb-pair" data-wb-pair>{sides}</div></main>'
+        f'<script type="module">{script}</script></body></html>',
+        "utf-8",
+    )
+    return path.as_uri()
+
+
 def write_boundary_page(path: Path, *views: BoundaryView) -> str:
     """Writes a page with these boundaries and returns its address."""
     parts = "".join(boundary_html(view, f"boundary-{k}") for k, view in enumerate(views))
@@ -66,6 +93,7 @@ def open_page(page: Any, address: str) -> Any:
     page.goto(address)
     page.wait_for_function(
         f"() => [...document.querySelectorAll('{drawn}')]"
+        ".filter(root => !root.closest('details:not([open])'))"
         ".every(root => root.dataset.wbReady === 'true')",
         timeout=30_000,
     )
@@ -89,6 +117,6 @@ def range_in_view(timeline: Any) -> tuple[float, float]:
     if button.get_attribute("aria-pressed") == "false":
         button.click()
     timeline.page.evaluate(TABLE_IS_SUMMED_JS)
-    words = timeline.locator("caption").inner_text()
+    words = timeline.locator(".wb-inview caption").inner_text()
     low, high = words.removeprefix("In view, ").split("\u00a0ms")[0].split("–")
     return tuple(float(text.replace("\u2009", "")) for text in (low, high))  # type: ignore[return-value]

@@ -19,7 +19,10 @@ from workbench.viz.panel.tabs.contents import Contents
 from workbench.viz.panel.view import panel_view, state_of
 from workbench.viz.style import assets
 
-READY_JS = "() => document.querySelector('.wbp[data-wb-ready]') !== null"
+READY_JS = """() => {
+  const all = [...document.querySelectorAll(".wbp, [data-wb-panel]:not(:has(.wbp))")];
+  return all.length > 0 && all.every((one) => one.dataset.wbReady);
+}"""
 # What is wider than the page, but for what scrolls in a frame of its own.
 SIDEWAYS_JS = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -31,7 +34,13 @@ def made_up_session() -> Session:
 
 
 def write_panel_page(
-    path: Path, session: Session, *, shown: int = 1, program: AnyProgram | None = None
+    path: Path,
+    session: Session,
+    *,
+    shown: int = 1,
+    program: AnyProgram | None = None,
+    cut: str = "",
+    panels: int = 1,
 ) -> str:
     """Writes a page with the panel of a session and returns its address.
 
@@ -40,8 +49,10 @@ def write_panel_page(
       session: its runs.
       shown: number of the run whose tabs the page holds.
       program: whose toggles it has; None means the session's.
+      cut: where the boundary was moved to, whether that is chosen or not.
+      panels: how often the page has it.
     """
-    groups = groups_of(program or session.program, toggles=session.toggles)
+    groups = groups_of(program or session.program, cut=cut, toggles=session.toggles)
     contents = Contents(session)
     run, base = (session.runs[n - 1] for n in (shown, 1))
     setting = setting_of(run.optimizations)
@@ -49,17 +60,18 @@ def write_panel_page(
         session,
         contents,
         panel_view(session, groups),
-        state_of(session, setting, shown=shown, base=1),
+        state_of(session, setting, shown=shown, base=1, cut=cut),
         stored_settings(session, groups, [setting]),
         session.runs[:2],
         base,
         400_000,
     )
+    names = ["panel", *(f"panel-{number}" for number in range(2, panels + 1))]
     path.write_text(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Panel</title>'
         "<style>:root { color-scheme: light dark } body { margin: 0; padding: 12px;"
         f" background: light-dark(#fff, #111) }}{assets.panel_style()}</style></head>"
-        f"<body><main>{panel_html(page, 'panel')}</main>"
+        f"<body><main>{''.join(panel_html(page, name) for name in names)}</main>"
         f'<script type="module">{assets.panel_page_script()}</script></body></html>',
         "utf-8",
     )

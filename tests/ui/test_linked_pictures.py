@@ -38,7 +38,7 @@ unpacked(fromBase64(document.getElementById("boundary-0-data").textContent)).the
   window.view = mountBoundary(root, content, { signal, onSelect, onNode });
 });
 """
-ENDS = ("mountAll();\nmountBoundaries();\n",)
+ENDS = ("mountReport();\n",)
 
 
 def opened(watched: Watched, path: Path, script: str) -> Any:

@@ -111,9 +111,7 @@ def test_a_toggle_in_a_marimo_app_reaches_python(browser: Any, address: str) -> 
         panel = page.locator(".wbp[data-wb-ready]")
         panel.wait_for(timeout=90_000)
         page.get_by_text("The stage is off").wait_for()
-        panel.get_by_role("button", name="Edit toggles").or_(
-            panel.locator(".wbp-left")
-        ).first.wait_for()
+        panel.locator(".wbp-strip").wait_for()
         if panel.locator(".wbp-left").is_hidden():
             panel.get_by_role("button", name="Edit toggles").click()
         panel.locator("[data-group=stage] label", has_text="SmartStage").click()

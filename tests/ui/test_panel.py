@@ -14,7 +14,6 @@ from tests.ui.panel_pages import (
     open_panel,
     show_tab,
     write_panel_page,
-    write_session_report,
 )
 from tests.ui.watched import Watched
 from workbench.core.optimizations import Optimizations
@@ -65,8 +64,12 @@ def choose(panel: Any, group: str, label: str) -> None:
     panel.locator(f"[data-group={group}] label", has_text=label).click()
 
 
+def open_fold(panel: Any, section: str = "workbench") -> None:
+    panel.locator(f"[data-section={section}] .wbp-more > summary").click()
+
+
 def summary(panel: Any) -> str:
-    return str(panel.locator(".wbp-sum").inner_text()).replace("\u00a0", " ")
+    return str(panel.locator(".wbp-strip").inner_text()).replace("\u00a0", " ")
 
 
 def test_every_tab_opens_by_a_click(panel: Any) -> None:
@@ -94,18 +97,19 @@ def test_arrow_keys_go_from_tab_to_tab(panel: Any) -> None:
 
 
 def test_a_toggle_changes_prediction_and_code_at_once(panel: Any) -> None:
-    assert "This setting, measured" in summary(panel) and "40.0" in summary(panel)
+    assert "steps/s, measured, the baseline" in summary(panel) and "40.0" in summary(panel)
     choose(panel, "stage", "SmartStage")
     said = summary(panel)
-    assert "This setting, predicted" in said and "all off" in said
+    assert "steps/s, predicted" in said and "all off" in said
     chips = panel.locator("[data-group=stage] .wbp-chips").inner_text()
     assert "predicted +" in chips and "not run" in chips
     panel.get_by_role("button", name="Copy as Python").click()
-    code = panel.locator("pre.wbp-code").first
+    code = panel.get_by_label("Text to copy")
     assert "wb.SmartStageOptions()" in code.inner_text()
     # another setting has another code, and what is known of it
     choose(panel, "stage", "Mine")
     assert code.is_hidden()
+    open_fold(panel)
     panel.get_by_role("button", name="Threads: more", exact=True).click()
     panel.get_by_role("button", name="Capacity: more").click()
     assert "60.0" in summary(panel) and "1.50× all off" in summary(panel)
@@ -113,7 +117,7 @@ def test_a_toggle_changes_prediction_and_code_at_once(panel: Any) -> None:
 
 
 def test_a_setting_that_is_not_stored_says_so(panel: Any) -> None:
-    panel.locator("[data-section=workbench] summary").click()
+    open_fold(panel)
     panel.get_by_role("button", name="Intra-op threads: more").click()
     assert "This setting is not stored in the page." in summary(panel)
     assert panel.get_by_role("button", name="Copy as Python").is_disabled()
@@ -122,6 +126,7 @@ def test_a_setting_that_is_not_stored_says_so(panel: Any) -> None:
 
 
 def test_only_a_stage_that_is_found_can_have_stale_lookups(panel: Any) -> None:
+    open_fold(panel)
     more = panel.get_by_role("button", name="Steps stale: more")
     box = panel.locator(".wbp-step", has_text="Steps stale")
     for stage, can in (("Off", False), ("Mine", False), ("SmartStage", True)):
@@ -129,7 +134,7 @@ def test_only_a_stage_that_is_found_can_have_stale_lookups(panel: Any) -> None:
         assert more.is_enabled() == can
         assert "exact" in box.inner_text()
         assert ("wbp-no-use" in box.get_attribute("class")) != can
-    words = panel.locator("[data-group=stage]").get_by_text("this is another training")
+    words = panel.locator("[data-group=stage-folded]").get_by_text("this is another training")
     assert words.is_hidden()
     more.click()
     assert "exact" not in box.inner_text()
@@ -140,7 +145,8 @@ def test_only_a_stage_that_is_found_can_have_stale_lookups(panel: Any) -> None:
 
 def test_numbers_of_a_stage_stand_below_each_other(panel: Any) -> None:
     choose(panel, "stage", "SmartStage")
-    boxes = panel.locator("[data-group=stage] .wbp-step .wbp-box")
+    open_fold(panel)
+    boxes = panel.locator("[data-group=stage-folded] .wbp-step .wbp-box")
     ends = [(box["x"] + box["width"], box["y"]) for box in map(_box, boxes.all())]
     assert len({round(right) for right, _ in ends}) == 1
     assert len({round(top) for _, top in ends}) == 3
@@ -156,14 +162,16 @@ def test_what_a_program_refuses_is_disabled_and_says_why(
     panel = open_panel(watched.page, addresses["function"])
     own = panel.locator("[data-group=stage] input[value=own]")
     assert own.is_disabled()
-    panel.locator("[data-section=workbench] summary").click()
+    open_fold(panel)
     by_key = {group.key: group for group in groups_of(FUNCTION)}
     stage, batch = by_key["stage"], by_key["batch_size"]
     reasons = [option.refused for option in stage.options if option.refused]
-    # Nor was a boundary moved yet.
-    assert [reason.split(":")[0] for reason in reasons] == ["Mine", "Moved"]
-    for reason in reasons:
-        assert reason in panel.locator("[data-group=stage]").inner_text()
+    assert [reason.split(":")[0] for reason in reasons] == ["Mine"]
+    # The news is that it is greyed; why stands in a fold.
+    told_why = panel.locator("[data-group=stage]").get_by_text(reasons[0])
+    assert told_why.is_hidden()
+    panel.locator("[data-group=stage] summary").click()
+    assert told_why.is_visible()
     for button in panel.locator("[data-group=batch_size] button").all():
         assert button.is_disabled()
     assert batch.refused in panel.locator("[data-group=batch_size]").inner_text()
@@ -176,22 +184,19 @@ def test_what_a_program_refuses_is_disabled_and_says_why(
     for choice in ("Off", "SmartStage"):
         choose(panel, "stage", choice)
         assert panel.get_by_label("Thread pool of its own").is_disabled()
-    assert stage.flag.refused in panel.locator("[data-group=stage]").inner_text()
+    assert stage.flag.refused in panel.locator("[data-group=stage-folded]").inner_text()
 
 
 def test_a_moved_boundary_that_ran_can_be_chosen(watched: Watched, tmp_path: Path) -> None:
     session = made_up_session()
     moved = Optimizations(smart_stage=SmartStageOptions(exclude=("hash",)))
     session.add(measured([Optimizations(), moved]), [Optimizations(), moved])
-    panel = open_panel(watched.page, write_session_report(tmp_path / "report.html", session))
+    panel = open_panel(watched.page, write_panel_page(tmp_path / "page.html", session, cut="-hash"))
     choose(panel, "stage", "Moved")
-    # The report opens on a stage with an item and a thread.
-    panel.get_by_role("button", name="Threads: less", exact=True).click()
-    panel.get_by_role("button", name="Capacity: less").click()
     said = summary(panel)
-    assert "This setting, measured" in said and "50.0" in said
+    assert "steps/s, measured" in said and "50.0" in said
     panel.get_by_role("button", name="Copy as Python").click()
-    code = panel.locator("pre.wbp-code").first.inner_text()
+    code = panel.get_by_label("Text to copy").inner_text()
     assert 'wb.SmartStageOptions(exclude=("hash",))' in code
     choose(panel, "stage", "SmartStage")
     assert "50.0" not in summary(panel)
@@ -199,6 +204,7 @@ def test_a_moved_boundary_that_ran_can_be_chosen(watched: Watched, tmp_path: Pat
 
 
 def test_options_of_a_stage_wait_for_one(panel: Any) -> None:
+    open_fold(panel)
     more = panel.get_by_role("button", name="Capacity: more")
     assert more.is_disabled()
     choose(panel, "stage", "Mine")
@@ -263,15 +269,17 @@ def test_toggles_fold_into_a_line_where_the_panel_is_narrow(
 ) -> None:
     watched.page.set_viewport_size({"width": 800, "height": 900})
     panel = open_panel(watched.page, addresses["first"])
-    column = panel.locator(".wbp-left")
+    column, height = panel.locator(".wbp-left"), panel.bounding_box()["height"]
     assert column.is_hidden()
     edit = panel.get_by_role("button", name="Edit toggles")
     edit.click()
     assert column.is_visible()
     tops = {one.bounding_box()["x"] for one in column.locator(".wbp-group:visible").all()}
     assert len(tops) == 3
+    # The panel is as high as before: the column has a part of it.
+    assert panel.bounding_box()["height"] == height
     choose(panel, "executor", "Inline")
-    assert "Inline executor" in panel.locator(".wbp-brief").inner_text()
+    assert "Inline executor" in summary(panel)
     panel.get_by_role("button", name="Hide toggles").click()
     assert column.is_hidden()
 

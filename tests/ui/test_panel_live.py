@@ -62,6 +62,21 @@ import workbench as wb
 panel = wb.Workbench(wb.load_session({folder!r}))
 panel"""
 
+IN_VIEW_JS = """(one) => {
+  const { left, top, width, height } = one.getBoundingClientRect();
+  const ends = [[left + 2, top + height / 2], [left + width - 2, top + height / 2]];
+  return ends.every(([x, y]) => one.contains(document.elementFromPoint(x, y)));
+}"""
+# The notebook goes on until the head of the panel is out of its view.
+SCROLL_ON_JS = """(one) => {
+  const scrolls = (box) =>
+    box.scrollHeight > box.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(box).overflowY);
+  let box = one.parentElement;
+  while (!scrolls(box)) box = box.parentElement;
+  const head = one.parentElement.querySelector(".wbp-header").getBoundingClientRect();
+  box.scrollTop += head.bottom - box.getBoundingClientRect().top + 60;
+}"""
+
 # tab, button, and what gives the same figure in a cell
 CHARTS = (
     ("throughput", "Blocks in the order they ran", 'panel.runs[{}].comparison.plot("blocks")'),
@@ -112,13 +127,13 @@ class Live:
         self.idle = children(self.pid)
 
     def click_run(self) -> None:
-        self.panel.locator(".wbp-sum .wbp-btn").first.click()
+        self.panel.locator(".wbp-strip .wbp-run").click()
 
     def run(self) -> None:
         """Clicks Run and waits until a child process is there."""
         self.click_run()
-        self.panel.locator(".wbp-sum").get_by_role("button", name="Cancel").wait_for()
-        wait_until(self.has_child, 30, "no child process was started")
+        self.panel.locator(".wbp-strip").get_by_role("button", name="Cancel").wait_for()
+        wait_until(self.has_child, 120, "no child process was started")
 
     def has_child(self) -> bool:
         return bool(self.others())
@@ -129,7 +144,7 @@ class Live:
 
     def ends(self) -> None:
         """Waits until the run has ended."""
-        button = self.panel.locator(".wbp-sum").get_by_role("button", name="Cancel")
+        button = self.panel.locator(".wbp-strip").get_by_role("button", name="Cancel")
         button.wait_for(state="detached", timeout=RUN_SECONDS * 1000)
 
     def said(self) -> str:
@@ -159,23 +174,30 @@ def ran(live: Live) -> Live:
 @pytest.mark.timeout(RUN_SECONDS * 2)
 def test_a_setting_runs_while_the_kernel_is_free(live: Live) -> None:
     page, panel = live.page, live.panel
-    assert "Nothing has run. Run measures this setting" in live.said()
+    # The graph is known without a run: its shape, and where the boundary could lie.
+    panel.locator(".wbp-shape").wait_for(timeout=60_000)
+    assert panel.get_by_text("May run ahead", exact=True).is_visible()
+    assert "Ids, preprocess" in panel.locator(".wbp-shape").inner_text()
+    assert panel.get_by_role("button", name="Measure it (about 60").is_enabled()
     panel.locator("[data-group=stage] label", has_text="SmartStage").click()
     live.run()
     assert panel.get_by_role("progressbar").is_visible()
+    assert panel.locator(".wbp-phase").count() > 3
+    assert panel.locator(".wbp-phase[aria-current=step]").count() == 1
     # another cell answers meanwhile
     page.evaluate(
         EXECUTE_JS,
         "import pathlib; pathlib.Path('free').write_text(str(len(panel.runs)))",
     )
     wait_until((live.folder / "free").exists, 30, "the kernel is not free")
-    assert panel.locator(".wbp-sum").get_by_role("button", name="Cancel").is_visible()
+    assert panel.locator(".wbp-strip").get_by_role("button", name="Cancel").is_visible()
     panel.locator("[data-run]").first.wait_for(timeout=RUN_SECONDS * 1000)
     live.ends()
     assert panel.locator("[data-run]").count() == 2
     assert "SmartStage" in panel.locator("[data-run='2']").inner_text()
-    assert "This setting, measured" in live.said()
-    assert "Ready. The kernel is free." in live.said()
+    news = panel.locator(".wbp-news").inner_text()
+    assert news.startswith(("SmartStage trains", "SmartStage shows no clear difference"))
+    assert "steps/s, measured" in live.said()
     wait_until(lambda: not live.others(), 10, "a child process is left")
     for key in TABS:
         assert show_tab(panel, key).inner_text().strip()
@@ -206,7 +228,7 @@ def test_charts_of_a_tab_are_plotly_figures_of_the_kernel(ran: Live) -> None:
 def test_a_cancelled_run_ends_in_seconds_and_leaves_nothing(live: Live) -> None:
     live.run()
     begun = time.monotonic()
-    live.panel.locator(".wbp-sum").get_by_role("button", name="Cancel").click()
+    live.panel.locator(".wbp-strip").get_by_role("button", name="Cancel").click()
     live.ends()
     print(f"cancelled after {time.monotonic() - begun:.1f} s")
     assert "Cancelled. Nothing was kept; no process is left." in live.said()
@@ -223,9 +245,52 @@ def test_an_error_of_the_users_code_shows_the_users_own_line(live: Live) -> None
     assert "line 12" in alert.inner_text()
     alert.get_by_role("button", name="Show traceback").click()
     assert "Traceback" in alert.locator("pre").inner_text()
-    assert alert.get_by_role("button", name="Run again").is_enabled()
+    assert live.panel.locator(".wbp-strip .wbp-run").is_enabled()
     (live.folder / "broken").unlink()
     wait_until(lambda: not live.others(), 10, "a child process is left")
+
+
+@pytest.mark.timeout(RUN_SECONDS * 2)
+@pytest.mark.parametrize(("width", "height"), [(1400, 950), (1200, 800)])
+def test_the_strip_is_in_view_wherever_the_notebook_stands(
+    ran: Live, width: int, height: int
+) -> None:
+    page, panel = ran.page, ran.panel
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate("() => window.jupyterapp.commands.execute('filebrowser:activate')")
+    page.locator(".jp-FileBrowser").wait_for()
+    try:
+        # A panel that is higher than the window, scrolled until its top is out of view.
+        panel.evaluate("(one) => one.style.setProperty('--wbp-height', '1600px')")
+        panel.locator(".wbp-main").evaluate(SCROLL_ON_JS)
+        assert (
+            panel.locator(".wbp-header").bounding_box()["y"]
+            < page.locator(".jp-NotebookPanel-toolbar:visible").bounding_box()["y"]
+        )
+        strip = panel.locator(".wbp-strip")
+        assert in_view(strip.locator(".wbp-run"))
+        (ran.folder / "broken").touch()
+        ran.click_run()
+        bar = strip.get_by_role("progressbar")
+        bar.wait_for()
+        assert in_view(bar) and in_view(strip.get_by_role("button", name="Cancel"))
+        alert = strip.get_by_role("alert")
+        alert.wait_for(timeout=RUN_SECONDS * 1000)
+        assert in_view(alert)
+        strip.get_by_role("button", name="Report", exact=True).click()
+        saved = strip.get_by_text("Report workbench-build.html, ")
+        saved.wait_for(timeout=60_000)
+        assert in_view(saved)
+        assert str(ran.folder / "workbench-build.html") in strip.inner_text()
+    finally:
+        (ran.folder / "broken").unlink(missing_ok=True)
+        panel.evaluate("(one) => one.style.removeProperty('--wbp-height')")
+        page.set_viewport_size({"width": 1500, "height": 1300})
+
+
+def in_view(one: Any) -> bool:
+    """Whether the pointer would hit it where it stands, so that nothing hides it."""
+    return bool(one.evaluate(IN_VIEW_JS))
 
 
 @pytest.mark.slow
@@ -237,7 +302,7 @@ def test_a_child_that_dies_says_what_to_do(live: Live) -> None:
     alert = live.panel.get_by_role("alert")
     alert.get_by_text("(signal 9, probably memory)").wait_for(timeout=60_000)
     assert "Lower the batch or the capacity." in alert.inner_text()
-    assert live.panel.locator(".wbp-sum .wbp-btn").first.is_enabled()
+    assert live.panel.locator(".wbp-strip .wbp-run").is_enabled()
 
 
 @pytest.mark.timeout(RUN_SECONDS * 2)
@@ -265,7 +330,7 @@ def test_a_saved_notebook_keeps_the_panel_alive_without_a_kernel(
         assert "The kernel is not connected. Views still work." in panel.inner_text()
         for key in TABS:
             assert show_tab(panel, key).inner_text().strip()
-        assert panel.locator(".wbp-sum .wbp-btn").first.is_disabled()
+        assert panel.locator(".wbp-strip .wbp-run").is_disabled()
         # the widget beside it has no state, which the picture makes up for
         lost = watched.page.get_by_text("Error displaying widget: model not found")
         lost.wait_for(state="attached", timeout=60_000)
@@ -284,7 +349,7 @@ def test_a_restart_while_it_runs_leaves_no_child_and_is_said(ran: Live) -> None:
     words = "The kernel is not connected. Views still work."
     ran.panel.get_by_text(words).first.wait_for(timeout=60_000)
     wait_until(lambda: not any(map(alive, running)), 15, "a child process is left")
-    assert ran.panel.locator(".wbp-sum .wbp-btn").first.is_disabled()
+    assert ran.panel.locator(".wbp-strip .wbp-run").is_disabled()
     # what was drawn stays usable
     ran.panel.locator("[data-tab=timeline]").click()
     assert ran.panel.locator("[data-pane=timeline] canvas.wb-lanes").is_visible()
@@ -317,7 +382,7 @@ def test_a_loaded_session_shows_everything_and_run_says_what_to_do(
         panel.get_by_label("Run shown").select_option("1")
         for key in TABS:
             assert show_tab(panel, key).inner_text().strip()
-        panel.locator(".wbp-sum .wbp-btn").first.click()
+        panel.locator(".wbp-strip .wbp-run").click()
         alert = panel.get_by_role("alert")
         alert.wait_for()
         assert "The session was loaded without its program" in alert.inner_text()

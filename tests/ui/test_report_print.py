@@ -1,14 +1,15 @@
-"""The report as a PDF that Chromium prints: few pages, and timelines with their spans on them."""
+"""The report as a PDF that Chromium prints: three pages of news, and an appendix."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.builders.comparisons import every_toggle_comparison, planned_comparison
+from tests.builders.comparisons import every_toggle_comparison, planned_comparison, variant
 from tests.ui.pages import open_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
@@ -18,15 +19,22 @@ from workbench.viz.style import colors
 pdfium = pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed")
 
 SCALE = 2  # pixels per point
-MOST_PAGES = 11  # at full size, of two experiments with nine timelines
+NEWS_PAGES = 3  # before the appendix
+MOST_PAGES = 16  # at full size, of two experiments with twelve timelines
 
 
 @pytest.fixture(scope="module")
 def printed(shared: Watched, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A report of nine variants, printed from a dark screen, offline."""
+    """A report of ten settings beside the baseline, and of another input, from a dark screen."""
     folder: Path = tmp_path_factory.mktemp("print")
-    every = every_toggle_comparison(dlrm_trace(12, producers=0), dlrm_trace(12))
-    address = write_report([every, planned_comparison()], folder / "report.html").as_uri()
+    plain, staged = dlrm_trace(12, producers=0), dlrm_trace(12)
+    every = every_toggle_comparison(plain, staged)
+    more = tuple(variant(f"setting {n}", 41 + n, 1, trace=plain) for n in range(3))
+    ratios = tuple(dataclasses.replace(every.ratios[0], label=each.label) for each in more)
+    ten = dataclasses.replace(
+        every, variants=(*every.variants, *more), ratios=(*every.ratios, *ratios)
+    )
+    address = write_report([ten, planned_comparison()], folder / "report.html").as_uri()
     shared.page.emulate_media(color_scheme="dark")
     open_page(shared.page, address)
     shared.page.pdf(path=folder / "report.pdf", format="A4", print_background=False)
@@ -53,6 +61,11 @@ def below_headings(page: Any, words: str) -> list[tuple[float, np.ndarray]]:
     return [picture[int(a * SCALE) : int(b * SCALE)] for a, b in zip(tops, ends, strict=True)]
 
 
+def has(page: Any, words: str) -> bool:
+    """Whether a page has these words."""
+    return page.get_textpage().search(words).get_next() is not None
+
+
 def painted(part: np.ndarray, family: int) -> int:
     """Pixels of a family's color."""
     color = colors.FAMILIES[family].light
@@ -60,8 +73,24 @@ def painted(part: np.ndarray, family: int) -> int:
     return int((np.abs(part.astype(int) - wanted).max(axis=2) <= 2).sum())
 
 
+def test_what_is_not_news_begins_on_the_fourth_page_at_the_latest(printed: Any) -> None:
+    begins = [
+        number
+        for number, page in enumerate(printed)
+        if "Appendix" in page.get_textpage().get_text_range()
+    ]
+    assert begins[0] <= NEWS_PAGES
+    words = "".join(page.get_textpage().get_text_range() for page in list(printed)[: begins[0]])
+    for part in ("2.30× as fast", "Next:", "Why", "Before All off", "After Stage", "Step time"):
+        assert part in words.replace("\r\n", " ")
+
+
 def test_every_timeline_has_its_spans_on_paper(printed: Any) -> None:
     frames = [part for page in printed for part in below_headings(page, "Timeline: ")]
+    # nine of ten settings and the baseline, less the two that stand first
+    assert len(frames) == 9
+    pages = list(printed)[:NEWS_PAGES]
+    frames += [below_headings(page, "After Stage")[0] for page in pages if has(page, "After Stage")]
     assert len(frames) == 10
     names = [family.name for family in colors.FAMILIES]
     for part in frames:

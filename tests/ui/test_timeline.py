@@ -209,7 +209,7 @@ def test_wheel_zooms_only_with_focus_or_ctrl(timeline: Any) -> None:
     assert wide_high - wide_low > new_high - new_low
 
 
-def test_drag_pans_and_the_strip_moves_and_resizes_the_window(
+def test_a_drag_with_shift_pans_and_the_strip_moves_and_resizes_the_window(
     timeline: Any, view: TimelineView
 ) -> None:
     page = timeline.page
@@ -221,7 +221,9 @@ def test_drag_pans_and_the_strip_moves_and_resizes_the_window(
         page.mouse.up()
 
     low, high = range_in_view(timeline)
+    page.keyboard.down("Shift")
     drag(at(timeline, 700, 200), at(timeline, 500, 200))
+    page.keyboard.up("Shift")
     panned = range_in_view(timeline)
     assert panned[0] > low
     assert panned[1] - panned[0] == pytest.approx(high - low, abs=0.05)
@@ -348,7 +350,8 @@ def test_it_says_what_it_is_to_those_who_do_not_see_it(timeline: Any) -> None:
     drawn = canvas(timeline)
     assert drawn.get_attribute("role") == "application"
     label = drawn.get_attribute("aria-label")
-    assert label.startswith("Timeline of DLRM, staged. W and S zoom")
+    assert label.startswith("Timeline of DLRM, staged. A step takes ")
+    assert " W and S zoom" in label
     described = timeline.page.locator(f"#{drawn.get_attribute('aria-describedby')}")
     assert described.get_attribute("role") == "status"
     assert timeline.get_attribute("data-lm-suppress-shortcuts") == "true"

@@ -22,6 +22,7 @@ from workbench.cli.commands.cluster_trace import add_cluster_trace
 from workbench.cli.commands.compare import add_compare
 from workbench.cli.commands.critical_path import add_critical_path
 from workbench.cli.commands.demo import add_demo
+from workbench.cli.commands.export import add_export
 from workbench.cli.commands.find_best import add_find_best
 from workbench.cli.commands.findings import add_findings
 from workbench.cli.commands.gate import add_gate
@@ -55,6 +56,7 @@ _EXAMPLES = """examples:
   workbench rerun results/report.html
   workbench serve-bench my_model/1 --toggle auto_fused+inline_executor
   workbench cluster-demo dlrm --workers 2 --toggle smart_stage
+  workbench export models/ctr models/ctr_stock
 """
 
 
@@ -142,6 +144,7 @@ def _parser(as_json: bool = False) -> argparse.ArgumentParser:
     add_cluster(commands)
     add_cluster_demo(commands)
     add_cluster_trace(commands)
+    add_export(commands)
     for command in commands.choices.values():
         add_answer_options(command)
     # Which answers in JSON of its own.

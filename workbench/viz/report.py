@@ -2,56 +2,57 @@
 
 from __future__ import annotations
 
-import dataclasses
-import importlib.metadata
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from workbench.core.trace.trace import Trace
-from workbench.errors import OptionError, visible
+from workbench.core.analysis.alignment import align
+from workbench.errors import OptionError, WorkbenchError
+from workbench.experiments.comparison.measured import MeasuredVariant
 from workbench.experiments.comparison.results import Comparison
-from workbench.experiments.regression.earlier import ELEMENT_ID, report_document
 from workbench.experiments.serving.results import ServingComparison
 from workbench.experiments.session.session import Session
 from workbench.files.atomic_file import replacing
-from workbench.viz.boundary.html import boundary_html
-from workbench.viz.boundary.view import boundary_view
-from workbench.viz.comparison.answer import Answer, overall_answer
+from workbench.viz.before_after.html import before_after_html, nodes_html
+from workbench.viz.before_after.view import BeforeAfterView, before_after_view
+from workbench.viz.comparison.answer import (
+    Answer,
+    best_first,
+    best_ratio,
+    overall_answer,
+    ranked_labels,
+)
+from workbench.viz.comparison.chart import shown_label
 from workbench.viz.comparison.environment import differing
 from workbench.viz.comparison.view import CompareView, compare_view
+from workbench.viz.outlets import fragment_of
 from workbench.viz.panel.report import session_report_html
 from workbench.viz.panel.workbench import Workbench
+from workbench.viz.report_page.facts import facts_of
+from workbench.viz.report_page.findings import finding_lines, found_in
+from workbench.viz.report_page.folds import (
+    Fold,
+    Measured,
+    boundary_fold,
+    command_fold,
+    measured_fold,
+    provenance_fold,
+    tables_fold,
+    trace_folds,
+)
+from workbench.viz.report_page.next_cell import next_cell
+from workbench.viz.report_page.page import Chapter, ReportPage, page_html
+from workbench.viz.report_page.throughput import throughput_of
+from workbench.viz.report_page.timelines import fitting_timeline
 from workbench.viz.serving.page import serving_page
-from workbench.viz.style import assets
-from workbench.viz.style.plain_values import plain_values
 from workbench.viz.timeline.html import timeline_html
-from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
-from workbench.viz.timeline.view import TimelineView, timeline_view
 
-# all timelines of a page together; the rest of it is small, and the whole stays under 3 MB
-TIMELINE_BYTES = 2_400_000
-# an op that starts and ends at a moment of its own takes more than this, packed
-_LEAST_EVENT_BYTES = 3
-
-
-@dataclasses.dataclass(frozen=True)
-class _Figure:
-    """A timeline or a boundary as HTML, with what it shows."""
-
-    label: str
-    html: str
-
-
-@dataclasses.dataclass(frozen=True)
-class _Section:
-    """One comparison of the page; `reruns` where the page holds what measures it again."""
-
-    heading: str
-    view: CompareView
-    reruns: bool
-    timelines: tuple[_Figure, ...]
-    boundaries: tuple[_Figure, ...]
+# Markup of all timelines of a page; the rest of it is small, and the whole stays under 2 MB.
+TIMELINE_BYTES = 1_200_000
+# The two timelines that stand first have this part of it, where there are others.
+_FIRST_SHARE = 0.4
+_UNTRACED = "This was measured without a trace. Trace some steps with trace_steps=30."
+_ONE_TRACE = "Only {label} was traced, so there is nothing to hold it against."
 
 
 def write_report(
@@ -64,12 +65,12 @@ def write_report(
 ) -> Path:
     """Writes the report of comparisons below each other, of a session, or of served models.
 
-    The file appears whole or not at all. Timelines that would make it larger than 3 MB show the
+    The file appears whole or not at all. Timelines that would make it larger than 2 MB show the
     last steps of their traces and say so.
 
     Args:
       comparison: what `workbench.compare` returned, or a list of them; or a session or the panel
-        of one, whose report has every tab of the panel; or measurements of served models alone.
+        of one; or measurements of served models alone.
       path: the HTML file; its directory must exist.
 
     Returns:
@@ -118,27 +119,20 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
             )
     views = [compare_view(each) for each in comparisons]
     apart = differing([view.settings for view in views])
-    reruns = ["configuration" in each.settings for each in comparisons]
-    sections = _sections(views, apart, reruns)
     programs = list(dict.fromkeys(view.program for view in views))
-    environment = dict(views[0].environment)
-    cores = environment.get("Cores")
-    machine = [f"{cores} cores" if cores else "", f"TensorFlow {environment.get('TensorFlow', '')}"]
-    return visible(
-        assets.templates()
-        .get_template("report/report.html.j2")
-        .render(
+    room = TIMELINE_BYTES // len(comparisons)
+    chapters = tuple(
+        _chapter(comparisons[place], views[place], apart[place], place + 1, room)
+        for place in best_first(comparisons)
+    )
+    return page_html(
+        ReportPage(
             title=f"Workbench: {', '.join(programs)}",
             subtitle=_subtitle(views[0]) if len(views) == 1 else ", ".join(programs),
-            machine=", ".join(filter(None, machine)),
+            facts=facts_of(comparisons[0].environment),
             overall=_overall(comparisons, apart) if len(comparisons) > 1 else None,
-            sections=sections,
-            configuration_id=ELEMENT_ID,
-            configuration=assets.json_script(plain_values(report_document(comparisons))),
-            one_scale=ONE_SCALE,
-            style=assets.page_style(),
-            script=assets.report_script(),
-            version=importlib.metadata.version("recsys-workbench"),
+            chapters=chapters,
+            comparisons=comparisons,
         )
     )
 
@@ -153,47 +147,91 @@ def _overall(comparisons: Sequence[Comparison], apart: Sequence[str]) -> Answer:
     return overall_answer(list(zip(names, comparisons, strict=True)))
 
 
-def _sections(
-    views: Sequence[CompareView], different: Sequence[str], reruns: Sequence[bool]
-) -> list[_Section]:
-    count = sum(len(view.traces) for view in views)
-    sections = []
-    each_one = zip(views, different, reruns, strict=True)
-    for number, (view, apart, again) in enumerate(each_one, 1):
-        fitting = [_fitting(trace, label, TIMELINE_BYTES // count) for label, trace in view.traces]
-        timelines = tuple(
-            _Figure(timeline.title, timeline_html(timeline, f"t{number}-{row}"))
-            for row, timeline in enumerate(on_one_scale(fitting), 1)
-        )
-        boundaries = tuple(
-            _Figure(label, boundary_html(boundary_view(plan), f"b{number}-{row}"))
-            for row, (label, plan) in enumerate(view.plans, 1)
-        )
-        heading = f"{view.program}, {apart}" if apart else view.program
-        sections.append(
-            _Section(
-                heading=heading,
-                view=view,
-                reruns=again,
-                timelines=timelines,
-                boundaries=boundaries,
+def _chapter(
+    comparison: Comparison, view: CompareView, apart: str, number: int, room: int
+) -> Chapter:
+    traces = {variant.label: variant.trace for variant in comparison.variants}
+    best = best_ratio(comparison)
+    label = best.label if best and best.label in traces else comparison.baseline
+    after = _first_traced(comparison)
+    pair, why_not = _pair(comparison, after, room)
+    drawn = {comparison.baseline, after} if pair else set()
+    others = [v for v in comparison.variants if v.trace is not None and v.label not in drawn]
+    left = room - int(room * _FIRST_SHARE if others else room) * bool(pair)
+    cell, about = next_cell(comparison)
+    compared = found_in(comparison, label)
+    folds = [
+        measured_fold(
+            Measured(
+                receipt=view.receipt, limits=view.limits, series=view.series, blocks=view.blocks
             )
-        )
-    return sections
+        ),
+        *([Fold(title="Nodes that changed most", html=nodes_html(pair))] if pair else []),
+        *_timeline_folds(others, number, left),
+        *_boundary_folds(view, number),
+        *tables_fold(view),
+    ]
+    if compared is not None:
+        title = f"Findings: {shown_label(label)}"
+        folds.append(Fold(title=title, html=fragment_of(compared, label=label)))
+    trace = traces.get(label)
+    folds += trace_folds(shown_label(label), trace) if trace is not None else ()
+    folds.append(provenance_fold(view.settings, view.environment))
+    folds.append(command_fold(view.command, reruns="configuration" in comparison.settings))
+    return Chapter(
+        number=number,
+        heading=f"{view.program}, {apart}" if apart else view.program,
+        answer=Answer(sentence=view.sentence, next_step=view.next_step),
+        cell=cell,
+        cell_about=about,
+        table=throughput_of(comparison, view),
+        why=before_after_html(pair, f"why-{number}") if pair else "",
+        why_not=why_not,
+        findings=finding_lines(compared, label),
+        folds=tuple(folds),
+    )
 
 
-def _fitting(trace: Trace, title: str, most_bytes: int) -> TimelineView:
-    """The timeline; of the last steps alone where all of them take too much room."""
-    numbers = trace.steps()["number"].tolist()
-    # No more steps than may fit are drawn and packed to see whether they do.
-    fit = most_bytes // _LEAST_EVENT_BYTES
-    kept = max(1, len(numbers) * fit // max(fit, len(trace.events)))
-    steps = (numbers[-kept], numbers[-1]) if kept < len(numbers) else None
-    view = timeline_view(trace, title=title, steps=steps)
-    while (size := len(timeline_html(view, "t"))) > most_bytes and kept > 1:
-        kept = max(1, min(kept - 1, kept * most_bytes // size))
-        view = timeline_view(trace, title=title, steps=(numbers[-kept], numbers[-1]))
-    return view
+def _first_traced(comparison: Comparison) -> str:
+    """The best variant that has a trace and is not the baseline; "" without one."""
+    traced = {variant.label for variant in comparison.variants if variant.trace is not None}
+    ranked = (label for label in ranked_labels(comparison) if label in traced)
+    return next((label for label in ranked if label != comparison.baseline), "")
+
+
+def _pair(comparison: Comparison, label: str, room: int) -> tuple[BeforeAfterView | None, str]:
+    """A variant beside the baseline, or why they cannot stand beside each other."""
+    traced = {v.label: v.trace for v in comparison.variants if v.trace is not None}
+    if not traced:
+        return None, _UNTRACED
+    before, after = traced.get(comparison.baseline), traced.get(label)
+    if before is None or after is None:
+        return None, _ONE_TRACE.format(label=shown_label(next(iter(traced))))
+    names = (shown_label(comparison.baseline), shown_label(label))
+    try:
+        aligned = align(before, after, labels=names)
+    except WorkbenchError as error:
+        return None, f"The two runs cannot be held against each other: {error}."
+    share = int(room * (_FIRST_SHARE if len(traced) > 2 else 1)) // 2
+    timelines = (
+        fitting_timeline(trace, name, share)
+        for trace, name in zip((before, after), names, strict=True)
+    )
+    return before_after_view(aligned, *timelines), ""
+
+
+def _timeline_folds(variants: Sequence[MeasuredVariant], number: int, room: int) -> Iterator[Fold]:
+    """The timelines of the variants that do not stand first."""
+    for row, variant in enumerate(variants, 1):
+        assert variant.trace is not None
+        name = shown_label(variant.label)
+        timeline = fitting_timeline(variant.trace, name, room // len(variants))
+        yield Fold(title=f"Timeline: {name}", html=timeline_html(timeline, f"t{number}-{row}"))
+
+
+def _boundary_folds(view: CompareView, number: int) -> Iterator[Fold]:
+    for row, (label, plan) in enumerate(view.plans, 1):
+        yield boundary_fold(label, plan, f"b{number}-{row}")
 
 
 def _subtitle(view: CompareView) -> str:

@@ -113,15 +113,23 @@ def test_the_best_trains_the_same_and_the_comparison_is_one(found):
     assert comparison.variants[0].label == comparison.baseline == "off"
     assert comparison.variants[1].label == best.label
     assert comparison.ratios[0].ratio == pytest.approx(best.ratio)
-    assert {v.label for v in comparison.variants if v.trace} == {"off", best.label}
-    assert len(comparison.variants[1].trace.steps()) == 5
-    assert comparison.align("off", best.label) is not None
+    traced = {v.label for v in comparison.variants if v.trace}
+    if traced:
+        assert traced == {"off", best.label}
+        assert len(comparison.variants[1].trace.steps()) == 5
+        assert comparison.align("off", best.label) is not None
+    else:
+        # on a machine that is too busy for six seconds
+        assert any("the budget has no room" in note for note in best.notes)
     assert "in different rounds" in comparison.variants[0].notes[-1]
 
 
 def test_it_says_what_it_does(found):
     _, said = found
-    assert said[0] == "Starting off"
+    first = said.index("Starting off")
+    assert "to start and predict" in said[first - 1]
+    # before that a machine that is busy is spoken of
+    assert said[: first - 1] == [each for each in said if each.startswith("The machine is busy")]
     rounds = [line for line in said if line.startswith("Round ")]
     assert rounds and "s left: " in rounds[0]
     assert any("Checking that" in line for line in said)

@@ -259,18 +259,20 @@ def requests_of_words():
 
 
 def test_the_command(scores, tmp_path, capfd):
-    saved = tmp_path / "serving.json"
+    saved, report = tmp_path / "serving.json", tmp_path / "served.html"
     code = main(
         [
             *("serve-bench", str(scores), "--clients", "1,2", "--rows", "1,2", "--rounds", "2"),
             *("--toggle", "auto_fused+inline_executor", "--p99-limit", "none", "--budget", "1s"),
-            *("--save", str(saved), "--json"),
+            *("--save", str(saved), "--report", str(report), "--json"),
         ]
     )
     out, err = capfd.readouterr()
     assert code == 0
     document = json.loads(out)
-    assert document["wrote"] == [str(saved)] and document["error"] is None
+    assert document["wrote"] == [str(saved), str(report)] and document["error"] is None
+    assert document["results"][0]["answer"]
+    assert "What holds requests up" in report.read_text("utf-8")
     assert "requests/s" in err and "Comparing answers" in err
     assert "serve-bench" in wb.load_serving(saved).command
 

@@ -11,8 +11,11 @@ from tests.builders.opened import OPENED
 from tests.builders.traces import unstaged_trace
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.comparison.running import interleaved_run
+from workbench.experiments.comparison.wait import planned_wait
 from workbench.experiments.measurement import blocks
+from workbench.experiments.measurement.machine_load import MachineLoad
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.progress_line import state_of
 from workbench.experiments.measurement.time_budget import (
     TimeBudget,
     expected_words,
@@ -111,13 +114,23 @@ def measured(monkeypatch):
     """Measures toggles on a machine of `step_s` a step; gives the machine and the result."""
 
     def measure(
-        toggles, *, step_s, budget_s, epoch=10**6, program=PROGRAM, said=False, compared=200
+        toggles,
+        *,
+        step_s,
+        budget_s,
+        epoch=10**6,
+        program=PROGRAM,
+        said=False,
+        compared=200,
+        phases=(),
+        start_s=START_S,
+        **more,
     ):
         machine = Machine(step_s, epoch)
 
         class Started:
             def __init__(self, programs, environments, tolerance):
-                machine.now += START_S * len(programs)
+                machine.now += start_s * len(programs)
                 self.workers = [FakeWorker(machine, len(programs)) for _ in programs]
 
             def __enter__(self):
@@ -132,14 +145,18 @@ def measured(monkeypatch):
         monkeypatch.setattr(
             interleaved_run, "TimeBudget", lambda seconds: TimeBudget(seconds, clock)
         )
+        progress = Progress(said)
+        if phases:
+            progress.plan(phases, budget_s=budget_s)
         found = interleaved_run.run_interleaved(
             program,
             variants_of(toggles, StageOptions(num_threads=2), SmartStageOptions()),
             budget_s=budget_s,
-            trace_steps=30,
+            trace_steps=more.pop("trace_steps", 30),
             step_stats=False,
             equivalence_steps=compared,
-            progress=Progress(said),
+            progress=progress,
+            **more,
         )
         return machine, found
 
@@ -158,6 +175,59 @@ def test_a_comparison_takes_its_budget_and_no_more(measured, step_s, budget_s):
     assert found.plan.rounds >= 6
     assert len(found.measured["stage"].rates) == found.plan.rounds
     assert [check.passed for check in found.checks] == [True] * 4
+
+
+def watch():
+    """Collects (when, what was said) of a run."""
+    said = []
+
+    def listen(text):
+        said.append((blocks.time.monotonic(), state_of(text)))
+
+    return said, listen
+
+
+def test_the_wait_is_known_after_the_first_phase_and_the_first_number_comes_by_half_of_it(measured):
+    program = dataclasses.replace(PROGRAM, settings={"of": "a wait"})
+    load = MachineLoad(busy_cores=0.0, cores=2)
+    off = []
+    for _ in range(3):
+        variants = variants_of(("stage",), StageOptions(num_threads=2), SmartStageOptions())
+        wait = planned_wait(
+            program,
+            variants,
+            budget_s=30.0,
+            trace_steps=30,
+            equivalence_steps=200,
+            samples=False,
+            tries=False,
+            load=load,
+        )
+        said, listen = watch()
+        machine, _ = measured(
+            ("stage",), step_s=0.02, budget_s=30.0, said=listen, phases=wait.phases, start_s=0.5
+        )
+        assert machine.now <= 31.5
+        second = next(
+            (when, state) for when, state in said if state.phase and state.phase != "Start"
+        )
+        off.append(abs((second[0] + second[1].left_s) / machine.now - 1))
+        first_number = next(when for when, state in said if state.evidence)
+        assert first_number <= machine.now / 2
+    assert max(off) < 1 / 3
+    print(f"\nestimates off by {', '.join(f'{each:.0%}' for each in off)}")
+
+
+def test_blocks_end_when_clear_and_the_interval_holds_at_every_look(measured):
+    """All settings are as fast as each other on this machine, to the last digit."""
+    _, found = measured(
+        ("stage",), step_s=0.02, budget_s=120.0, trace_steps=0, stop_when_clear=True
+    )
+    assert found.stop_when_clear and found.plan.rounds < 20
+    _, whole = measured(("stage",), step_s=0.02, budget_s=120.0)
+    assert whole.plan.rounds > found.plan.rounds
+    assert found.plan.rounds % 2 == 0
+    assert len(found.measured["stage"].rates) == found.plan.rounds
 
 
 def test_a_budget_below_the_start_is_exceeded_by_little_more_than_the_start(measured):

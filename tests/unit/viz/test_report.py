@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+import html
 import json
 import re
+from argparse import Namespace
 from html.parser import HTMLParser
 
 import pytest
 
-from tests.builders.comparisons import SETTINGS, comparison, planned_comparison, variant
+from tests.builders.comparisons import (
+    ENVIRONMENT,
+    SETTINGS,
+    comparison,
+    every_toggle_comparison,
+    planned_comparison,
+    variant,
+)
 from tests.builders.plans import towers
 from tests.builders.timelines import frame_of
 from tests.builders.traces import STEP_NODES, big_trace, staged_trace, unstaged_trace
+from workbench.core.optimizations import Optimizations
+from workbench.core.options import StageOptions
 from workbench.core.planning.planner import plan_stages
 from workbench.core.trace.metrics import step_metrics
 from workbench.errors import OptionError
+from workbench.experiments.program.configuration import Configuration
+from workbench.experiments.program.origin import Origin
 from workbench.viz import report
 from workbench.viz.notebook import bundle
 from workbench.viz.report import report_html, write_report
+from workbench.viz.report_page import timelines
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
 from workbench.viz.timeline.view import timeline_view
 
@@ -60,7 +75,12 @@ def words(text):
 
 
 def test_it_has_the_answer_the_numbers_and_where_they_come_from():
-    shown = words(report_html(comparison()))
+    known = {
+        "measured": "2026-11-29T06:30+00:00",
+        "host": "build-7",
+        "project": "ranker 1a2b3c4d5e",
+    }
+    shown = words(report_html(comparison(environment={**ENVIRONMENT, **known})))
     for part in (
         "Stage trains 1.83× as fast as all off (95 % interval 1.80–1.86), and the training is",
         "39.8 ± 0.4",
@@ -70,8 +90,9 @@ def test_it_has_the_answer_the_numbers_and_where_they_come_from():
         "Next: Train with wb.staged(…).",
         "Stage trains the same: bit-equal losses over 200 steps, from the same seed",
         "1 / max(T_input, T_compute): 74.1 steps/s",
-        "Timeline: All off",
-        "Timeline: Stage",
+        "Before All off",
+        "After Stage",
+        "2026-11-29 06:30 UTC, on build-7, 2 cores, TensorFlow 2.21.0, project ranker 1a2b3c4d5e",
         "Stage work done while a step computes",
         "TensorFlow 2.21.0",
         "CPU A Processor @ 2.60GHz",
@@ -180,7 +201,10 @@ def test_several_comparisons_open_with_all_answers():
 @pytest.mark.parametrize("outlet", ["report", "notebook"])
 def test_the_timelines_of_a_comparison_have_one_scale(outlet):
     traces = unstaged_trace(5), staged_trace(9)
-    measured = (variant(label, 40, 1, trace=each) for label, each in zip("ab", traces, strict=True))
+    measured = (
+        variant(label, 40, 1, trace=each)
+        for label, each in zip(("off", "stage"), traces, strict=True)
+    )
     both = comparison(variants=tuple(measured))
     page = shown = report_html(both)
     if outlet == "notebook":
@@ -191,7 +215,7 @@ def test_the_timelines_of_a_comparison_have_one_scale(outlet):
     wanted = [view.to_json_header()["shown"] for view in views]
     assert [header["shown"] for header in headers] == wanted
     assert wanted[0] == wanted[1] > 0
-    assert ONE_SCALE in words(shown)
+    assert (ONE_SCALE if outlet == "notebook" else "Both have one scale") in words(shown)
 
 
 def test_without_a_trace_it_says_so():
@@ -220,19 +244,101 @@ def test_no_more_of_a_long_trace_is_drawn_than_may_fit(monkeypatch):
         drawn.append(len(view.spans.start))
         return view
 
-    monkeypatch.setattr(report, "timeline_view", counting)
+    monkeypatch.setattr(timelines, "timeline_view", counting)
     monkeypatch.setattr(report, "TIMELINE_BYTES", 100_000)
     traced = comparison(variants=(variant("off", 40, 1, trace=big_trace(100_000)),), ratios=())
     assert "of the trace" in report_html(traced)
     assert max(drawn) < 40_000
 
 
-def test_a_demo_sized_report_is_under_three_megabytes():
+def test_a_report_of_ten_settings_is_under_two_megabytes():
     trace = big_trace(30 * 500)
-    both = comparison(
-        variants=(variant("off", 40, 1, trace=trace), variant("stage", 70, 1, trace=trace))
+    every = every_toggle_comparison(trace, trace)
+    more = tuple(variant(f"setting {n}", 50 + n, 1, trace=trace) for n in range(3))
+    ratios = tuple(
+        dataclasses.replace(every.ratios[0], label=each.label, ratio=1.1) for each in more
     )
-    assert len(report_html([both, both]).encode()) < 3_000_000
+    ten = dataclasses.replace(
+        every, variants=(*every.variants, *more), ratios=(*every.ratios, *ratios)
+    )
+    assert len(ten.variants) == 11
+    assert len(report_html(ten).encode()) < 2_000_000
+
+
+def test_the_best_stands_first_and_the_baseline_behind_what_is_faster():
+    page = report_html(every_toggle_comparison())
+    rows = re.findall(r'<th role="rowheader" scope="row">([^<]*)</th>', page)
+    assert rows[0] == "Stage + smart stage + fused V2 + cost model executor"
+    assert rows[4] == "All off"
+    assert rows[-1] == "Inline executor"
+
+
+def test_the_comparison_with_the_best_result_stands_first():
+    slow = comparison(
+        settings={**SETTINGS, "input_latency_ms": 0.0},
+        ratios=(dataclasses.replace(comparison().ratios[0], ratio=1.2, low=1.1, high=1.3),),
+    )
+    page = report_html([slow, comparison()])
+    assert page.index('id="result-2"') < page.index('id="result-1"')
+    assert "with input latency 7.5 ms, the best of 2 results with 2 inputs" in words(page)
+
+
+def test_all_but_the_news_is_folded():
+    page = report_html(planned_comparison())
+    main, appendix = page.split('aria-label="Appendix"')
+    for title in (
+        "How it was measured",
+        "Boundary: Smart stage",
+        "Settings, seeds",
+        "Reproduce it",
+    ):
+        assert title in appendix
+        assert title not in main.split("<body", 1)[1]
+    assert "<details" not in main.split("<body", 1)[1].split("wbr-appendix")[0]
+
+
+@pytest.mark.parametrize("wrong", ["kernel", 'type="radio"', "Run shown"])
+def test_nothing_is_in_it_that_a_reader_of_mail_cannot_use(wrong):
+    page = report_html([planned_comparison(), comparison()])
+    shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    assert wrong not in shown
+
+
+def test_next_has_a_cell_that_compares_the_best_setting_with_the_baseline():
+    settings = (Optimizations(), Optimizations(stage=StageOptions(capacity=2)))
+    origin = Origin(model="dlrm", options={"batch_size": 64, "data": None})
+    configuration = Configuration(
+        program="dlrm",
+        origin=origin,
+        settings=settings,
+        budget_s=20.0,
+        trace_steps=30,
+        step_stats=False,
+        equivalence_steps=50,
+        seed=1,
+    )
+    known = comparison(settings={**SETTINGS, "configuration": configuration.to_json()})
+    cell = html.unescape(
+        re.search(r'<code id="next-1">(.*?)</code>', report_html(known), re.DOTALL)[1]
+    )
+    asked = []
+
+    class Recorded:
+        models = Namespace(dlrm=lambda **options: ("dlrm", options))
+        Optimizations, StageOptions = Optimizations, StageOptions
+
+        @staticmethod
+        def compare(*arguments, **options):
+            asked.append((arguments, options))
+
+    exec(cell.replace("import workbench as wb", ""), {"wb": Recorded})
+    assert asked == [
+        ((("dlrm", {"batch_size": 64}), [settings[1]]), {"budget_s": 20, "trace_steps": 30})
+    ]
+
+
+def test_a_program_that_only_a_notebook_knows_has_no_cell():
+    assert 'id="next-1"' not in report_html(comparison())
 
 
 def test_writing_replaces_the_file_whole(tmp_path):

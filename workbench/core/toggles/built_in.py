@@ -18,10 +18,12 @@ class Position:
       label: in tables; "" where the toggle is off.
       name: in the name of a setting of the panel; "" is `label`.
       named: on the command line; "" where that does not name it.
+      help: what it does, a short sentence.
     """
 
     value: str
     title: str
+    help: str
     label: str = ""
     name: str = ""
     named: str = ""
@@ -71,16 +73,29 @@ STAGE = BuiltInToggle(
     title="Stage",
     help="Runs the front of the next steps while this one computes.",
     positions=(
-        Position(value="off", title="Off"),
-        Position(value="own", title="Mine", label="stage", name="my stage", named="stage"),
+        Position(value="off", title="Off", help="A step waits for its input."),
+        Position(
+            value="own",
+            title="Mine",
+            help="The stage that your program makes.",
+            label="stage",
+            name="my stage",
+            named="stage",
+        ),
         Position(
             value="smart",
             title="SmartStage",
+            help="Workbench finds what may run ahead.",
             label="smart stage",
             name="SmartStage",
             named="smart_stage",
         ),
-        Position(value="moved", title="Moved", label="moved boundary"),
+        Position(
+            value="moved",
+            title="Moved",
+            help="The boundary where you moved it.",
+            label="moved boundary",
+        ),
     ),
 )
 FUSION = BuiltInToggle(
@@ -90,11 +105,35 @@ FUSION = BuiltInToggle(
     "normalizations and interactions of vectors of the finished graph, and multiplies the matrices "
     "of dense layers' gradients by a faster kernel.",
     positions=(
-        Position(value="off", title="Off"),
-        Position(value="v1", title="V1", label="fused V1", named="fused_v1"),
-        Position(value="v2", title="V2", label="fused V2", named="fused_v2"),
-        Position(value="grouped", title="Grouped", label="fused grouped", named="grouped"),
-        Position(value="auto", title="Auto", label="auto fused", named="auto_fused"),
+        Position(value="off", title="Off", help="TensorFlow's own lookups."),
+        Position(
+            value="v1",
+            title="V1",
+            help="A lookup in a few ops.",
+            label="fused V1",
+            named="fused_v1",
+        ),
+        Position(
+            value="v2",
+            title="V2",
+            help="Each id is looked up once.",
+            label="fused V2",
+            named="fused_v2",
+        ),
+        Position(
+            value="grouped",
+            title="Grouped",
+            help="All features in one op.",
+            label="fused grouped",
+            named="grouped",
+        ),
+        Position(
+            value="auto",
+            title="Auto",
+            help="Finds them in the graph.",
+            label="auto fused",
+            named="auto_fused",
+        ),
     ),
 )
 EXECUTOR = BuiltInToggle(
@@ -102,11 +141,18 @@ EXECUTOR = BuiltInToggle(
     title="Executor",
     help="Decides which ready op runs next, and where. Normal is TensorFlow's own.",
     positions=(
-        Position(value="normal", title="Normal", label="normal executor"),
-        Position(value="inline", title="Inline", label="inline executor", named="inline_executor"),
+        Position(value="normal", title="Normal", help="TensorFlow's own.", label="normal executor"),
+        Position(
+            value="inline",
+            title="Inline",
+            help="Small ops stay on one thread.",
+            label="inline executor",
+            named="inline_executor",
+        ),
         Position(
             value="cost_model",
             title="Cost model",
+            help="The longest path goes first.",
             label="cost model executor",
             named="cost_model_executor",
         ),
@@ -135,3 +181,18 @@ BATCH_SIZE = BuiltInToggle(
 )
 # Those with positions, in the order in which names and columns have them.
 WITH_POSITIONS = (STAGE, FUSION, EXECUTOR)
+
+
+def on_screen(named: str) -> tuple[str, str]:
+    """The titles of a toggle and its position, of the position's name on the command line.
+
+    Raises:
+      KeyError: no position is named so.
+    """
+    found = {
+        position.named: (toggle.title, position.title)
+        for toggle in WITH_POSITIONS
+        for position in toggle.positions
+        if position.named
+    }
+    return found[named]

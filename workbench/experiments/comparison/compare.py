@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions, require_at_least
 from workbench.core.toggles.toggle import Toggle
+from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
 from workbench.experiments.comparison.applicable_toggles import without_effect
 from workbench.experiments.comparison.results import Comparison
@@ -58,6 +59,7 @@ def compare(
     progress: bool | Callable[[str], None] = True,
     answer_limit_s: float | None = None,
     stop_when_clear: bool = False,
+    samples: Mapping[Optimizations, Trace] | None = None,
 ) -> Comparison:
     """Runs a program without and with its optimizations, each in a child process of its own.
 
@@ -116,6 +118,8 @@ def compare(
         took for an answer, at least 30 seconds, and at least the budget.
       stop_when_clear: whether the blocks end as soon as each ratio is clear: above 1, below 1, or
         within 1 % of 1. The intervals then hold at every look, and are wider.
+      samples: traces of un-staged settings that were taken on this machine before, by their
+        setting. Smart stages are planned on these, and no other trace is taken for it.
 
     A variant with a choice of a toggle that fails is left out, and a note says why. The others go
     on. Where the baseline alone would be left, the failure is raised.
@@ -159,8 +163,9 @@ def compare(
             budget_s=budget_s,
             trace_steps=trace_steps,
             equivalence_steps=equivalence_steps,
+            samples=bool(samples),
             tries=all,
-            cores=load.cores,
+            load=load,
         )
         shown.plan(wait.phases, budget_s=budget_s)
         shown.phase(wait.words(shown.later_s))
@@ -181,6 +186,7 @@ def compare(
                     progress=shown,
                     answer_limit_s=answer_limit_s,
                     stop_when_clear=stop_when_clear,
+                    samples=samples,
                     seed=seed,
                 )
                 for number, group in enumerate(groups)

@@ -8,13 +8,15 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from workbench.experiments.comparison.provenance import provenance
 from workbench.experiments.worker.wire.messages import Opened
 from workbench.freed_memory import has_own_settings
 
 
 def environment(opened: Opened) -> dict[str, Any]:
-    """Versions, machine and session settings, JSON-ready, in the order to show them."""
+    """Date, versions, machine and session settings, JSON-ready, in the order to show them."""
     return {
+        **provenance(),
         **machine(),
         **({"gpus": ", ".join(opened.gpus)} if opened.gpus else {}),
         "inter_op_threads": opened.inter_op_threads or "one per core",

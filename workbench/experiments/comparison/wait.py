@@ -6,9 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 
 from workbench.experiments.comparison.environment import machine
+from workbench.experiments.measurement.machine_load import MachineLoad
 from workbench.experiments.measurement.phase_times import PhaseTimes, phase_times
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.schedule import (
+    BATCHES,
     BLOCKS,
     BUILD,
     CHECK,
@@ -28,8 +30,8 @@ from workbench.experiments.program.function_program import AnyProgram, FunctionP
 from workbench.experiments.program.variant import Variant
 
 # Shares of the budget, and seconds at least, where no run before has told.
-_SHARES = {SAMPLE: 0.1, PLAN: 0.03, CHECK: 0.15, WARM_UP: 0.1, TRACE: 0.15}
-_LEAST_S = {SAMPLE: 3.0, PLAN: 1.0, CHECK: 3.0, WARM_UP: 2.0, TRACE: 4.0}
+_SHARES = {SAMPLE: 0.1, PLAN: 0.03, CHECK: 0.08, WARM_UP: 0.1, BATCHES: 0.1, TRACE: 0.15}
+_LEAST_S = {SAMPLE: 3.0, PLAN: 1.0, CHECK: 2.0, WARM_UP: 2.0, BATCHES: 3.0, TRACE: 4.0}
 # The shortest blocks that say something, a variant.
 _BLOCKS_S = 1.0
 
@@ -80,11 +82,16 @@ class Wait:
             self.times.learn(self.setting, progress.schedule.durations())
 
 
-def times_of(program: AnyProgram) -> PhaseTimes:
-    """What phases of a program took on this machine."""
+def times_of(program: AnyProgram, *, is_quiet: bool = True) -> PhaseTimes:
+    """What phases of a program took on this machine.
+
+    Args:
+      program: what was run.
+      is_quiet: whether nothing else ran; what a busy machine takes says nothing of a quiet one.
+    """
     facts = machine()
     known = " ".join(str(facts.get(key, "")) for key in ("cpu", "cores", "tensorflow", "workbench"))
-    return phase_times(program.name, program.settings, known)
+    return phase_times(program.name, program.settings, known if is_quiet else f"{known} busy")
 
 
 def planned_wait(
@@ -94,21 +101,23 @@ def planned_wait(
     budget_s: float,
     trace_steps: int,
     equivalence_steps: int,
+    samples: bool,
     tries: bool,
-    cores: int,
+    load: MachineLoad,
 ) -> Wait:
     """What a comparison will take, from what runs before it took.
 
     Args:
       program, budget_s, trace_steps, equivalence_steps: as of `compare`.
       variants: the baseline first.
+      samples: whether traces to plan on are there already.
       tries: whether it is tried first which toggles have an effect.
-      cores: those that can start and build at the same time.
+      load: how busy the machine is.
     """
-    times = times_of(program)
+    times, cores = times_of(program, is_quiet=load.is_quiet), load.cores
     setting = f"{', '.join(each.label for each in variants)}; {budget_s:g} s"
     smart = any(each.optimizations.smart_stage for each in variants)
-    sampled = smart and trace_steps and not isinstance(program, FunctionProgram)
+    sampled = smart and trace_steps and not samples and not isinstance(program, FunctionProgram)
     # Each variant builds its graph, and again to be compared. What has an effect is tried in one
     # more process, with three graphs.
     processes = len(variants) + tries
@@ -121,6 +130,7 @@ def planned_wait(
         CHECK: equivalence_steps and len(variants) > 1,
         WARM_UP: True,
         BLOCKS: True,
+        BATCHES: equivalence_steps and len(variants) > 1,
         TRACE: trace_steps,
     }
     usual = {

@@ -149,6 +149,11 @@ class Progress:
         if words:
             self.phase(words)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the machine was busy when the experiment began."""
+        return bool(self._machine)
+
     def end(self) -> None:
         """The experiment is over: a line that is rewritten is wiped."""
         self._users -= 1

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 START, BUILD, SAMPLE, PLAN, CHECK, WARM_UP, BLOCKS, TRACE = (
     *("start", "build", "sample", "plan", "check", "warm_up", "blocks", "trace"),
 )
-GRAPHS, IDS, COSTS, PREDICT, RACE = "graphs", "ids", "costs", "predict", "race"
+BATCHES, RACE = "batches", "race"
+GRAPHS, IDS, COSTS, PREDICT = "graphs", "ids", "costs", "predict"
 TITLES = {
     START: "Start",
     BUILD: "Build graphs",
@@ -19,6 +20,7 @@ TITLES = {
     CHECK: "Check training",
     WARM_UP: "Warm up",
     BLOCKS: "Measure",
+    BATCHES: "Check batches",
     TRACE: "Trace",
     GRAPHS: "Build every graph",
     IDS: "Read ids",
@@ -73,16 +75,17 @@ class Schedule:
         phases: Iterable[Expected],
         *,
         budget_s: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """Nothing has begun yet.
 
         Args:
           phases: in their order.
           budget_s: seconds for those that are not later, which one of them may fill.
-          clock: seconds that go on.
+          clock: seconds that go on; None means those of this machine.
         """
-        self._clock, self._begun_s, self._budget_s = clock, clock(), budget_s
+        self._clock, self._budget_s = clock or time.monotonic, budget_s
+        self._begun_s = self._clock()
         self._next = list(phases)
         self._over: list[tuple[str, float, float]] = []
         self._now: Expected | None = None
@@ -172,7 +175,12 @@ class Schedule:
 
     def _pace(self) -> float:
         """How much longer than expected phases have taken so far."""
-        known = [(took_s, expected_s) for _, took_s, expected_s in self._over if expected_s > 0]
+        # How long a start takes says nothing of the rest: TensorFlow may be imported already.
+        known = [
+            (took_s, expected_s)
+            for name, took_s, expected_s in self._over
+            if expected_s > 0 and name != START
+        ]
         took_s = sum(took for took, _ in known)
         expected_s = sum(expected for _, expected in known)
         return min(_SLOWEST, max(_FASTEST, (took_s + _PRIOR_S) / (expected_s + _PRIOR_S)))

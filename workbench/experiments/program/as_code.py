@@ -13,6 +13,7 @@ from workbench.core.toggles.environment import EnvironmentToggle
 from workbench.core.toggles.stock import STOCK
 from workbench.core.toggles.toggle import Choice, Toggle
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.origin import Origin
 
 _INTRA_OP = "tf.config.threading.set_intra_op_parallelism_threads({})"
 
@@ -28,6 +29,14 @@ def _given(options: Optimizations | StageOptions | SmartStageOptions) -> list[st
         for field in dataclasses.fields(options)
         if getattr(options, field.name) != field.default
     ]
+
+
+def model_code(origin: Origin) -> str:
+    """The expression that makes one of the six models; "" of a program of the user's own."""
+    if not origin.model:
+        return ""
+    given = ", ".join(f"{k}={v!r}" for k, v in origin.options.items() if v is not None)
+    return f"wb.models.{origin.model}({given})"
 
 
 def toggle_code(toggle: Toggle) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from workbench.errors import OptionError
 from workbench.experiments.comparison.measured import MeasuredVariant
+from workbench.experiments.comparison.provenance import PROVENANCE
 from workbench.experiments.comparison.results import Comparison
 from workbench.experiments.measurement.statistics import Interval
 from workbench.experiments.program.settings_names import OF_MEASURING
@@ -263,7 +264,8 @@ def require_machine(
 
 def _circumstances(before: Comparison, environment: Mapping[str, Any]) -> list[str]:
     """Sentences for what differs in machine and versions."""
-    differing = [key for key in environment if environment[key] != before.environment.get(key)]
+    described = [key for key in environment if key not in PROVENANCE]
+    differing = [key for key in described if environment[key] != before.environment.get(key)]
     return [
         f"{'Another machine: ' * (key in _MACHINE)}{_differs(before, environment, key)}."
         for key in differing

@@ -124,9 +124,11 @@ def find_best(
     program = without_parts(program)
     cores = usable_cores()
     try:
-        shown.machine(machine_load().words)
-        wait = planned_search(program, budget_s=budget_s, trace_steps=trace_steps)
+        load = machine_load()
+        shown.machine(load.words)
+        wait = planned_search(program, load, budget_s=budget_s, trace_steps=trace_steps)
         shown.plan(wait.phases, budget_s=budget_s)
+        shown.phase(wait.words())
         bytes_of_all = limit or _FREE_SHARE * free_bytes()
         shown.begin(START)
         with (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from workbench.core.trace.trace import Trace
 from workbench.experiments.comparison.wait import times_of
+from workbench.experiments.measurement.machine_load import MachineLoad
 from workbench.experiments.measurement.phase_times import PhaseTimes
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.schedule import (
@@ -61,6 +62,23 @@ class SearchWait:
     trace_steps: int
     times: PhaseTimes
 
+    def words(self) -> str:
+        """How long it will take in all, said before anything runs."""
+        seconds = {phase.name: phase.seconds for phase in self.phases}
+        least_s = sum(seconds.values())
+        before_s = seconds[START] + seconds[GRAPHS]
+        after_s = seconds[CHECK] + seconds.get(TRACE, 0.0)
+        parts = (
+            f"about {before_s:.0f}\u00a0s to start and predict, {after_s:.0f}\u00a0s to check and "
+            "trace the best"
+        )
+        if least_s < self.budget_s:
+            return f"About {self.budget_s:.0f}\u00a0s in all: {parts}, the rest to race"
+        return (
+            f"More than the budget of {self.budget_s:.0f}\u00a0s: {parts}, and the shortest race; "
+            "where the time is up, nothing is traced"
+        )
+
     def ending(self, open_s: float, step_s: float) -> Ending:
         """What of the end fits into the budget: checks always, traces where there is room.
 
@@ -84,14 +102,17 @@ class SearchWait:
             self.times.learn(_setting(self.budget_s), progress.schedule.durations())
 
 
-def planned_search(program: AnyProgram, *, budget_s: float, trace_steps: int) -> SearchWait:
+def planned_search(
+    program: AnyProgram, load: MachineLoad, *, budget_s: float, trace_steps: int
+) -> SearchWait:
     """What a search will take, from what searches before it took.
 
     Args:
       program, trace_steps: as of `find_best`.
+      load: how busy the machine is.
       budget_s: seconds for all of it.
     """
-    times, setting = times_of(program), _setting(budget_s)
+    times, setting = times_of(program, is_quiet=load.is_quiet), _setting(budget_s)
     usual = {**_USUAL_S, GRAPHS: _GRAPHS_SHARE * budget_s, RACE: _RACE_S}
     names = (START, GRAPHS, RACE, CHECK, *((TRACE,) if trace_steps else ()))
     known = {name: times.seconds(name, setting) for name in names if name != RACE}

@@ -41,9 +41,9 @@ def seconds_of_predictions(program: AnyProgram, *, known: bool) -> float:
 
 
 def learn_phases_of_predictions(program: AnyProgram, progress: Progress) -> None:
-    """Keeps what they took, once all are over."""
+    """Keeps what they took, once all are over, where the machine was quiet."""
     schedule = progress.schedule
-    if schedule is None:
+    if schedule is None or progress.is_busy:
         return
     schedule.end()
     took = {name: each for name, each in schedule.durations().items() if name in _USUAL_S}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import os
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import require_at_least
 from workbench.core.toggles.toggle import Toggle
+from workbench.core.trace.meta import EXECUTOR
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.errors import OptionError
@@ -32,12 +32,13 @@ from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.find_best import find_best
 from workbench.experiments.session.background import Job, Turn
+from workbench.experiments.session.baseline_graph import baseline_graph
 from workbench.experiments.session.foreseen_phases import (
     learn_phases_of_predictions,
     phases_of_predictions,
     seconds_of_predictions,
 )
-from workbench.experiments.session.history import History
+from workbench.experiments.session.kept_runs import KeptRuns
 from workbench.experiments.session.own_toggles import (
     completed,
     keeps_training,
@@ -57,6 +58,7 @@ from workbench.experiments.session.run_edits import RunEdits
 from workbench.experiments.session.saved.session import SavedSession, write_session
 from workbench.experiments.session.setting_predictions import SettingPredictions
 from workbench.experiments.worker.wire.cancellation import require_not_cancelled
+from workbench.experiments.worker.wire.messages import DescribedGraph
 
 _NOT_LEARNED = "the program's graph for it is not built yet; run a setting, or call learn_graphs()"
 _NO_PROGRAM = "the session was loaded, and the program's graph for it was not saved with it"
@@ -144,13 +146,14 @@ class Session:
         self._facts = saved.program
         self.stop_when_clear = saved.stop_when_clear
         self.best: Best | None = None
-        self._measured_runs = tuple(
-            dataclasses.replace(run, optimizations=self.completed(run.optimizations))
-            for run in saved.runs
+        self._kept = KeptRuns(
+            [
+                dataclasses.replace(run, optimizations=self.completed(run.optimizations))
+                for run in saved.runs
+            ]
         )
-        self._runs, self._edits = self._measured_runs, RunEdits()
-        self._history: History[RunEdits] = History()
-        self._turn, self._adding = Turn(saved.program.name), threading.Lock()
+        self._samples: dict[Optimizations, Trace] = {}
+        self._turn = Turn(saved.program.name)
         self._foreseen = SettingPredictions(
             saved.program,
             self.baseline,
@@ -159,7 +162,7 @@ class Session:
         )
 
     def __repr__(self) -> str:
-        return f"Session({self.name!r}, {len(self._runs)} runs)"
+        return f"Session({self.name!r}, {len(self.runs)} runs)"
 
     @property
     def name(self) -> str:
@@ -174,7 +177,7 @@ class Session:
     @property
     def runs(self) -> tuple[Run, ...]:
         """All runs, the oldest first."""
-        return self._runs
+        return self._kept.runs
 
     def run_numbered(self, number: int) -> Run:
         """The run of a number.
@@ -182,11 +185,7 @@ class Session:
         Raises:
           OptionError: there is none, or it was deleted.
         """
-        for run in self._runs:
-            if run.number == number:
-                return run
-        numbers = ", ".join(str(run.number) for run in self._runs) or "none"
-        raise OptionError(f"there is no run {number!r}; expected one of {numbers}")
+        return self._kept.numbered(number)
 
     def describe_run(self, number: int, **words: str) -> Run:
         """Gives a run a name, a note or a group of the user's own; `undo` takes it back.
@@ -205,7 +204,7 @@ class Session:
         if unknown:
             raise OptionError(f"a run has no {unknown[0]!r}; expected name=, note= or group=")
         self.run_numbered(number)
-        self.edit_runs(self._edits.described(number, words))
+        self._kept.edit(self._kept.edits.described(number, words))
         return self.run_numbered(number)
 
     def delete_run(self, number: int) -> None:
@@ -215,38 +214,30 @@ class Session:
           OptionError: there is no such run.
         """
         self.run_numbered(number)
-        self.edit_runs(self._edits.without(number))
+        self._kept.edit(self._kept.edits.without(number))
 
     def undo(self) -> bool:
         """Takes back the last name, note, group or deletion; returns whether there was one."""
-        return self._went(self._history.can_undo, self._history.undo)
+        return self._kept.undo()
 
     def redo(self) -> bool:
         """Does again what was taken back last; returns whether there was anything."""
-        return self._went(self._history.can_redo, self._history.redo)
+        return self._kept.redo()
 
     @property
     def run_edits(self) -> RunEdits:
         """Names, notes, groups and deletions of runs, as they are now."""
-        return self._edits
+        return self._kept.edits
 
     def edit_runs(self, edits: RunEdits) -> None:
         """Has these names, notes, groups and deletions in the place of those that are; a change."""
-        with self._adding:
-            self._history.changed(self._edits)
-            self._edits, self._runs = edits, edits.applied(self._measured_runs)
-
-    def _went(self, possible: bool, step: Callable[[RunEdits], RunEdits]) -> bool:
-        with self._adding:
-            self._edits = step(self._edits)
-            self._runs = self._edits.applied(self._measured_runs)
-        return possible
+        self._kept.edit(edits)
 
     @property
     def toggles(self) -> tuple[Toggle, ...]:
         """Those of the program's author: which were given, then others that runs have."""
         known = {each.name for each in self._own}
-        others = own_toggles(run.optimizations for run in self._runs)
+        others = own_toggles(run.optimizations for run in self.runs)
         return (*self._own, *(each for each in others if each.name not in known))
 
     def completed(self, optimizations: Optimizations) -> Optimizations:
@@ -256,7 +247,7 @@ class Session:
     def run_of(self, optimizations: Optimizations) -> Run | None:
         """The newest run of a setting; None where it was not run."""
         wish = self.completed(optimizations)
-        own = (run for run in reversed(self._runs) if run.optimizations == wish)
+        own = (run for run in reversed(self.runs) if run.optimizations == wish)
         return next(own, None)
 
     def ratio(self, run: Run, to: Run) -> Ratio | None:
@@ -360,6 +351,22 @@ class Session:
 
         return self._turn.start(work, on_progress, on_end)
 
+    def start_graph(
+        self, on_end: Callable[[Job[DescribedGraph]], None] | None = None
+    ) -> Job[DescribedGraph]:
+        """Builds the baseline's graph in a child process, on a thread of its own; nothing trains.
+
+        A run may begin meanwhile; whoever begins it cancels this job, which would slow it.
+
+        Args:
+          on_end: as of `start`.
+
+        Raises:
+          OptionError: a session without its program.
+        """
+        program, baseline = self._ready(None)
+        return Job(lambda _: baseline_graph(program, baseline), release=lambda: None, on_end=on_end)
+
     def add(
         self,
         comparison: Comparison,
@@ -386,17 +393,12 @@ class Session:
             )
         settings = list(map(self.completed, settings))
         require_settings(comparison, settings, self.baseline)
-        with self._adding:
-            new = runs_of(
-                comparison,
-                settings,
-                before=self._runs,
-                after=max((run.number for run in self._measured_runs), default=0),
-                started=started or _now(),
+        when = started or _now()
+        return self._kept.add(
+            lambda before, last: runs_of(
+                comparison, settings, before=before, after=last, started=when
             )
-            self._measured_runs += new
-            self._runs += new
-        return new
+        )
 
     def learn_graphs(self, progress: bool | Callable[[str], None] = True) -> None:
         """Builds the program's graphs in a child process, so that settings can be predicted.
@@ -499,7 +501,7 @@ class Session:
             budget_s=self.budget_s,
             trace_steps=self.trace_steps,
             stop_when_clear=self.stop_when_clear,
-            runs=self._runs,
+            runs=self.runs,
             learned=self._foreseen.known,
         )
         return write_session(saved, directory)
@@ -533,15 +535,25 @@ class Session:
                 budget_s=self.budget_s,
                 trace_steps=self.trace_steps,
                 stop_when_clear=self.stop_when_clear,
+                samples=self._samples,
                 progress=shown,
             )
             require_not_cancelled()
             run = self.add(comparison, settings, started=started)[-1]
+            self._samples = self._sample_of(comparison)
             self._foresee(program, shown)
             learn_phases_of_predictions(program, shown)
         finally:
             shown.end()
         return run
+
+    def _sample_of(self, comparison: Comparison) -> dict[Optimizations, Trace]:
+        """The baseline's trace, for smart stages to be planned on, where it is of stock's order."""
+        plain, trace = self.baseline, comparison.variants[0].trace
+        fits = plain == Optimizations(fused_embeddings=plain.fused_embeddings, chosen=plain.chosen)
+        if trace is None or not fits or trace.meta.source != EXECUTOR:
+            return self._samples
+        return {plain: trace}
 
     def _foresee(self, program: AnyProgram, progress: bool | Callable[[str], None]) -> None:
         traces = self._traces()
@@ -550,7 +562,7 @@ class Session:
 
     def _traces(self) -> list[Trace]:
         """Those of the baseline, the newest first."""
-        traces = [each.variants[0].trace for each in reversed(comparisons_of(self._runs))]
+        traces = [each.variants[0].trace for each in reversed(comparisons_of(self.runs))]
         return [trace for trace in traces if trace is not None]
 
 

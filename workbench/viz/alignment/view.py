@@ -63,6 +63,7 @@ class AlignmentView:
       caption: what the bars sum.
       runs: facts of both.
       nodes: those that changed most.
+      place: what sets it apart from another of the same page.
     """
 
     labels: tuple[str, str]
@@ -74,11 +75,12 @@ class AlignmentView:
     caption: str
     runs: Table
     nodes: Table
+    place: str = ""
 
     @property
     def hatch(self) -> str:
         """The name of its hatch in a page: one that stands in a hidden view fills nothing."""
-        drawn = repr((self.labels, self.sentence, self.bars))
+        drawn = repr((self.place, self.labels, self.sentence, self.bars))
         return f"wba-hatch-{zlib.crc32(drawn.encode()):08x}"
 
     def describe(self) -> str:

@@ -82,6 +82,29 @@ def best_ratio(comparison: Comparison) -> Ratio | None:
     return results[0].ratio if results else None
 
 
+def ranked_labels(comparison: Comparison) -> list[str]:
+    """The labels of all variants, the best first; the baseline stands behind what is faster."""
+    results = _results([("", comparison)])
+    faster = [r.ratio.label for r in results if r.standing in (_FASTER, _FASTER_BUT_OTHER)]
+    others = [r.ratio.label for r in results if r.ratio.label not in faster]
+    return [*faster, comparison.baseline, *others]
+
+
+def best_first(comparisons: Sequence[Comparison]) -> list[int]:
+    """The places of comparisons, that with the best result first."""
+    results = _results([("", comparison) for comparison in comparisons])
+    order = [id(result.comparison) for result in results]
+    rank = {comparison: place for place, comparison in reversed(list(enumerate(order)))}
+    places = range(len(comparisons))
+    return sorted(places, key=lambda place: rank.get(id(comparisons[place]), len(order)))
+
+
+def is_faster(comparison: Comparison) -> bool:
+    """Whether the best variant is clearly faster and trains the same."""
+    results = _results([("", comparison)])
+    return bool(results) and results[0].standing == _FASTER
+
+
 def answer(comparison: Comparison) -> Answer:
     """The answer of one comparison."""
     return _answer([("", comparison)])

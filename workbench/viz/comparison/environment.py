@@ -8,6 +8,7 @@ from typing import Any
 from workbench.viz.style import format
 
 _NAMES = {
+    "measured": "Measured (UTC)",
     "tensorflow": "TensorFlow",
     "cpu": "CPU",
     "tf.data inject_prefetch": "tf.data's injected prefetch",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from workbench.core.analysis.findings.finding import Finding, Findings
+from workbench.core.toggles.built_in import on_screen
 from workbench.experiments.comparison.findings import ComparedFindings
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.findings.fill import FillLine, fill_line
@@ -14,6 +16,20 @@ from workbench.viz.style.plain_text import plain
 
 _NOTHING = "No open findings for this setting."
 _MOST_NODES = 8
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What came of a toggle beside the run whose finding names it.
+
+    Attributes:
+      predicted, measured: ratios to that run, in words; "" where they are not known.
+      run: number of the run that measured it; 0 for none.
+    """
+
+    predicted: str = ""
+    measured: str = ""
+    run: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +44,8 @@ class Row:
       gain: what that gives at most; "" where the trace cannot tell.
       names, sources: nodes, and lines of the user's code.
       nodes: the names, among these and in the evidence, that are of nodes.
+      on_screen: the toggle's title and position in the panel; "" twice where there is none.
+      trial: what came of the toggle; None outside of a panel.
     """
 
     cost: str
@@ -41,6 +59,8 @@ class Row:
     names: tuple[str, ...]
     sources: tuple[str, ...]
     nodes: frozenset[str]
+    on_screen: tuple[str, str]
+    trial: Trial | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,14 +90,26 @@ class FindingsView:
     limit: str = ""
 
 
-def findings_view(findings: Findings, label: str = "", gone: tuple[Row, ...] = ()) -> FindingsView:
-    """What the list of one trace shows."""
+def findings_view(
+    findings: Findings,
+    label: str = "",
+    gone: tuple[Row, ...] = (),
+    trials: Mapping[str, Trial] | None = None,
+) -> FindingsView:
+    """What the list of one trace shows.
+
+    Args:
+      findings: of the trace.
+      label: of the variant; "" of a trace alone.
+      gone: what is found in the first variant and not here.
+      trials: by toggle, what came of it; None outside of a panel.
+    """
     most = max((each.cost_ns for each in findings), default=0.0)
     return FindingsView(
         label=plain(shown_label(label)) if label else "",
         sentence=_sentence(findings),
         summary=_summary(findings),
-        rows=tuple(_row(each, each.cost_ns / most) for each in findings),
+        rows=tuple(_row(each, each.cost_ns / most, trials) for each in findings),
         rest=_rest(findings),
         gone=tuple((row.title, row.cost) for row in gone),
         fills=_fills(findings),
@@ -86,15 +118,25 @@ def findings_view(findings: Findings, label: str = "", gone: tuple[Row, ...] = (
     )
 
 
-def compared_views(compared: ComparedFindings, label: str | None = None) -> list[FindingsView]:
+def compared_views(
+    compared: ComparedFindings,
+    label: str | None = None,
+    trials: Mapping[str, Trial] | None = None,
+) -> list[FindingsView]:
     """What the lists of all variants show; what the first alone has is gone in others.
 
     Args:
       compared: the findings.
       label: shows those of this variant alone.
+      trials: as of `findings_view`.
     """
     return [
-        findings_view(findings, variant, tuple(_row(each, 0.0) for each in compared.gone(variant)))
+        findings_view(
+            findings,
+            variant,
+            tuple(_row(each, 0.0, None) for each in compared.gone(variant)),
+            trials,
+        )
         for variant, findings in compared.variants
         if label in (None, variant)
     ]
@@ -125,8 +167,8 @@ def _summary(findings: Findings) -> str:
     return said
 
 
-def _row(finding: Finding, bar: float) -> Row:
-    gain = finding.gain_ns
+def _row(finding: Finding, bar: float, trials: Mapping[str, Trial] | None) -> Row:
+    gain, toggle = finding.gain_ns, finding.toggle
     return Row(
         cost=format.duration(finding.cost_ns),
         bar=bar,
@@ -134,11 +176,13 @@ def _row(finding: Finding, bar: float) -> Row:
         evidence=_pieces(plain(finding.evidence)),
         mend=finding.mend,
         cause=f"explains {format.share(finding.wait_share)} of the wait" * finding.is_cause,
-        toggle=finding.toggle or "",
+        toggle=toggle or "",
         gain="" if gain is None else f"at most {format.duration(gain)} a step",
         names=tuple(plain(name) for name in finding.nodes[:_MOST_NODES]),
         sources=tuple(plain(line) for line in finding.sources),
         nodes=frozenset(name for name in finding.nodes if plain(name) == name),
+        on_screen=on_screen(toggle) if toggle else ("", ""),
+        trial=trials.get(toggle) if trials and toggle else None,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
+from workbench.viz.before_after.html import before_after_pane
 from workbench.viz.boundary.html import packed
 from workbench.viz.panel.tabs.contents import Content, Contents
 from workbench.viz.panel.tabs.drawn_boundaries import DrawnBoundaries
@@ -75,6 +76,10 @@ class Answers:
         if content.timeline is not None:
             header = content.timeline.to_json_header()
             return {"timeline": header}, [content.timeline.columns.buffer()]
+        if content.pair is not None:
+            headers = [each.to_json_header() for each in content.pair.timelines]
+            buffers = [each.columns.buffer() for each in content.pair.timelines]
+            return {"pair": headers, "html": before_after_pane(content.pair)}, buffers
         if content.boundary is not None:
             self._boundaries.draw(run.number, content)
             return {"boundary": True, "asks": True}, [packed(content.boundary)]

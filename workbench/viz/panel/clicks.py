@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from workbench.core.optimizations import Optimizations
-from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import WorkbenchError
-from workbench.experiments.program.toggles import optimizations_of
 from workbench.experiments.session.session import Session
 from workbench.viz.panel.answers import Answers
 from workbench.viz.panel.job_view import READY, failed
-from workbench.viz.panel.settings.group import CHOSEN
-from workbench.viz.panel.settings.setting import PanelSetting, setting_of
+from workbench.viz.panel.settings.setting import setting_of
+from workbench.viz.panel.settings.toggled import toggled
 from workbench.viz.panel.tabs.contents import CAPTURED_STEPS
-from workbench.viz.panel.widget import TOGGLES
+
+_MOVED = "The boundary is moved. Choose Moved under Stage, then Run."
 
 
 class Panel(Protocol):
@@ -30,6 +28,10 @@ class Panel(Protocol):
     status: Any
 
     def run(self) -> Any: ...
+
+    def run_when_free(self) -> Any: ...
+
+    def draw_shape(self) -> None: ...
 
     def find_best(self) -> Any: ...
 
@@ -44,8 +46,6 @@ class Panel(Protocol):
     def cancel(self) -> None: ...
 
     def report(self) -> Any: ...
-
-    def set_toggles(self, setting: PanelSetting, names: Iterable[str]) -> None: ...
 
     def send(self, content: Any, buffers: Any = None) -> None: ...
 
@@ -64,6 +64,14 @@ def clicked(panel: Panel, answers: Answers, message: Any) -> None:
     try:
         act(panel, answers, message)
     except WorkbenchError as error:
+        _say_error(panel, error)
+
+
+def _say_error(panel: Panel, error: WorkbenchError) -> None:
+    """Shows what went wrong; beside the progress of a run that goes on, in the status."""
+    if panel.job.get("running"):
+        panel.status = str(error)
+    else:
         panel.job = dataclasses.asdict(failed(error))
 
 
@@ -76,7 +84,7 @@ def _moved(panel: Panel, answers: Answers, message: dict[str, Any]) -> None:
     """Keeps where the line was moved to, which can be chosen from then on."""
     first = not panel.cut
     cut, why = answers.move(message)
-    panel.status = why or READY
+    panel.status = why or _MOVED
     panel.cut = cut or panel.cut
     if cut and first:
         panel.send({"kind": "flash", "group": "stage"})
@@ -90,20 +98,15 @@ def _capture(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
     panel.run()
 
 
-def _toggle(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
-    """Sets the toggle that a finding names."""
-    own = panel.session.toggles
-    wish = optimizations_of(str(message["toggle"]), StageOptions(), SmartStageOptions(), own)
-    off, on = setting_of(Optimizations()), setting_of(wish)
-    changed = [name for name in TOGGLES if getattr(on, name) != getattr(off, name)]
-    groups = [name for name in changed if name != CHOSEN]
-    groups += [f"{CHOSEN}.{each.toggle.name}" for each in on.chosen]
-    others = setting_of(panel.optimizations).chosen
-    named = {each.toggle.name for each in on.chosen}
-    kept = tuple(each for each in others if each.toggle.name not in named)
-    panel.set_toggles(on.changed(chosen=(*on.chosen, *kept)), changed)
+def _try(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
+    """Measures the setting of a run with the toggle that one of its findings names."""
+    session = panel.session
+    before = setting_of(session.runs[int(message["run"]) - 1].optimizations)
+    setting, groups = toggled(session, before, str(message["toggle"]))
+    panel.optimizations = setting.optimizations()
     for group in groups:
         panel.send({"kind": "flash", "group": group})
+    panel.run_when_free()
 
 
 def _report(panel: Panel, _: Answers, __: dict[str, Any]) -> None:
@@ -115,7 +118,8 @@ def _report(panel: Panel, _: Answers, __: dict[str, Any]) -> None:
             panel.report()
             panel.status = READY
         except WorkbenchError as error:
-            panel.status = str(error)
+            panel.status = READY
+            _say_error(panel, error)
 
     threading.Thread(target=write, name="workbench-report", daemon=True).start()
 
@@ -127,7 +131,9 @@ _ACTS: dict[str, Callable[[Panel, Answers, dict[str, Any]], Any]] = {
     "figure": lambda panel, answers, message: panel.send(*answers.figure(message)),
     "cut": _cut,
     "moved": _moved,
-    "toggle": _toggle,
+    "try": _try,
+    "run_when_free": lambda panel, *_: panel.run_when_free(),
+    "shape": lambda panel, *_: panel.draw_shape(),
     "capture": _capture,
     "describe_run": lambda panel, _, said: panel.describe_run(int(said["run"]), **said["words"]),
     "delete_run": lambda panel, _, said: panel.delete_run(int(said["run"])),

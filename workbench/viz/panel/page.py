@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
+from workbench.viz.before_after.html import before_after_pane
 from workbench.viz.boundary.html import boundary_static_html
 from workbench.viz.boundary.html import packed as packed_boundary
 from workbench.viz.kept_picture import DATA_BYTES, kept_view
@@ -26,6 +27,7 @@ from workbench.viz.panel.tabs.contents import (
 from workbench.viz.panel.tabs.ratio_rows import run_name
 from workbench.viz.style import assets
 from workbench.viz.timeline.html import timeline_static_html
+from workbench.viz.timeline.view import TimelineView
 
 # Views that a page holds no more of, where it must stay small.
 _MISSING = (
@@ -78,19 +80,27 @@ def panel_page(
       timeline_bytes: packed columns of all timelines together; long ones keep their last steps.
     """
     kept = {run.number for run in runs}
-    room = timeline_bytes // max(1, len(kept))
+    timelines = _timelines(
+        contents,
+        [run for run in session.runs if run.number in {*kept, base.number}],
+        timeline_bytes,
+    )
     stored: dict[str, dict[str, Any]] = {}
     for run in session.runs:
         for tab in TABS if run.number in kept else (THROUGHPUT,):
             for other in _bases(session, base, tab):
                 key = _key(run, tab, other)
-                if key in stored:
-                    continue
-                made = _kept_timeline(contents, run, room) if tab == TIMELINE else None
-                stored[key] = {
-                    **_stored(made or contents.of(run, other, tab)),
-                    "lead": contents.lead(run, tab),
-                }
+                if key not in stored:
+                    content = _stored(
+                        contents.of(run, other, tab), (other.number, run.number), timelines
+                    )
+                    stored[key] = content | {"lead": contents.lead(run, tab)}
+    # a pair names the timelines that it draws
+    if base.number in timelines:
+        whole = Content(timeline=timelines[base.number])
+        content = _stored(whole, (base.number, base.number), timelines)
+        lead = contents.lead(base, TIMELINE)
+        stored.setdefault(f"{base.number}/{TIMELINE}", content | {"lead": lead})
     return PanelPage(view=view, state=state, settings=tuple(settings), contents=stored)
 
 
@@ -116,8 +126,8 @@ def still_html(contents: Contents, run: Run, base: Run) -> str:
     parts = {THROUGHPUT: contents.of(run, base, THROUGHPUT).html}
     if run.measured.trace is not None:
         kept = _kept_timeline(contents, run, DATA_BYTES)
-        if kept is not None and kept.timeline is not None:
-            parts[TIMELINE] = timeline_static_html(kept.timeline)
+        if kept is not None:
+            parts[TIMELINE] = timeline_static_html(kept)
     boundary = contents.of(run, base, BOUNDARY).boundary
     if boundary is not None:
         parts[BOUNDARY] = boundary_static_html(boundary)
@@ -137,18 +147,37 @@ def _key(run: Run, tab: str, base: Run) -> str:
     return f"{run.number}/{tab}" + (f"/{base.number}" if tab in AGAINST_BASE else "")
 
 
-def _kept_timeline(contents: Contents, run: Run, room: int) -> Content | None:
+def _timelines(contents: Contents, runs: Sequence[Run], most_bytes: int) -> dict[int, TimelineView]:
+    """The timelines of those that have a trace, by number; long ones keep their last steps."""
+    traced = [run for run in runs if run.measured.trace is not None]
+    room = most_bytes // max(1, len(traced))
+    timelines = {run.number: _kept_timeline(contents, run, room) for run in traced}
+    return {number: each for number, each in timelines.items() if each is not None}
+
+
+def _kept_timeline(contents: Contents, run: Run, room: int) -> TimelineView | None:
     trace = run.measured.trace
     if trace is None:
         return None
     measured_ns = round(contents.facts(run).median_ns)
-    return Content(timeline=kept_view(trace, run_name(run), room, measured_ns=measured_ns))
+    return kept_view(trace, run_name(run), room, measured_ns=measured_ns)
 
 
-def _stored(content: Content) -> dict[str, Any]:
+def _stored(
+    content: Content, numbers: tuple[int, int], timelines: Mapping[int, TimelineView]
+) -> dict[str, Any]:
+    """What a page keeps of a tab: of the runs with these numbers, before and after."""
+    if content.pair is not None:
+        pair = content.pair.drawn_as(*(timelines[number] for number in numbers))
+        return {
+            "pair": [each.to_json_header() for each in pair.timelines],
+            "of": [f"{number}/{TIMELINE}" for number in numbers],
+            "html": before_after_pane(pair),
+        }
     if content.timeline is not None:
-        data = content.timeline.columns.packed
-        return {"timeline": content.timeline.to_json_header(), "data": _base64(data)}
+        timeline = timelines[numbers[1]]
+        data = _base64(timeline.columns.packed)
+        return {"timeline": timeline.to_json_header(), "data": data}
     if content.boundary is not None:
         return {"boundary": True, "data": _base64(packed_boundary(content.boundary))}
     return {"html": content.html}

@@ -1,37 +1,62 @@
-"""The report of a session: the panel as a page of its own, with what reproduces and proves it."""
+"""The report of a session: its best run beside the baseline, and what reproduces and proves it."""
 
 from __future__ import annotations
 
 import base64
-import importlib.metadata
+import html
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pandas as pd
 
 from workbench.core.trace.trace import Trace
-from workbench.errors import OptionError, visible
-from workbench.experiments.regression.earlier import ELEMENT_ID, report_document
+from workbench.core.what_if.predictions import Predicted
+from workbench.errors import OptionError
+from workbench.experiments.program.as_code import compare_code, model_code, program_code
 from workbench.experiments.session.run import Run, comparisons_of
 from workbench.experiments.session.session import Session
+from workbench.viz.before_after.html import before_after_html, nodes_html
+from workbench.viz.before_after.view import BeforeAfterView
+from workbench.viz.boundary.html import boundary_html
+from workbench.viz.comparison.answer import Answer, answer
 from workbench.viz.comparison.environment import environment_pairs, setting_pairs
-from workbench.viz.panel.page import panel_html, panel_page, still_html
-from workbench.viz.panel.settings.groups import groups_of, unfit_options
-from workbench.viz.panel.settings.known_settings import last_cut, stored_settings
-from workbench.viz.panel.settings.setting import setting_of
-from workbench.viz.panel.tabs.contents import Contents
+from workbench.viz.panel.tabs.contents import (
+    BOUNDARY,
+    LENS,
+    MEMORY,
+    PATH,
+    TABS,
+    TWO_RUNS,
+    WHAT_IF,
+    Contents,
+)
 from workbench.viz.panel.tabs.ratio_rows import run_name
-from workbench.viz.panel.view import panel_view, state_of
-from workbench.viz.style import assets
-from workbench.viz.style.plain_values import plain_values
+from workbench.viz.panel.tabs.runs import RunRow, RunsView, runs_view
+from workbench.viz.report_page.facts import date_words, facts_of
+from workbench.viz.report_page.findings import finding_lines, found_in
+from workbench.viz.report_page.folds import (
+    Fold,
+    Measured,
+    command_fold,
+    measured_fold,
+    provenance_fold,
+)
+from workbench.viz.report_page.next_cell import AGAIN
+from workbench.viz.report_page.page import Chapter, ReportPage, page_html
+from workbench.viz.report_page.throughput import Throughput
+from workbench.viz.report_page.timelines import fitting_timeline
+from workbench.viz.style import format
+from workbench.viz.timeline.html import timeline_html
 
-# The whole stays below 5 MB: what timelines and files to take away may have, as they stand.
-_TIMELINES, _FILES = 1_200_000, 2_000_000
+# The whole stays below 2 MB: what timelines may have as markup, and files to take away as bytes.
+_TIMELINES, _FILES = 800_000, 450_000
+_FIRST_SHARE = 0.5
 _PARQUET = "application/vnd.apache.parquet"
-# Runs with every tab; of others the page has the throughput.
-_MOST_WHOLE_RUNS = 3
+# Runs whose timelines the page has beside the two that stand first.
+_MOST_OTHERS = 3
+_UNTRACED = "There is no trace of both runs to hold against each other."
 
 
 def session_report_html(session: Session, contents: Contents | None = None) -> str:
@@ -48,40 +73,167 @@ def session_report_html(session: Session, contents: Contents | None = None) -> s
         raise OptionError("nothing has run, so there is nothing to report; run a setting first")
     contents = contents or Contents(session)
     base = session.run_of(session.baseline) or session.runs[0]
-    best = best_run(session, base)
-    cut = last_cut(session)
-    groups = groups_of(session.program, unfit_options(session), cut=cut, toggles=session.toggles)
-    setting = setting_of(best.optimizations)
-    page = panel_page(
-        session,
-        contents,
-        panel_view(session, groups),
-        state_of(session, setting, shown=best.number, base=base.number, cut=cut),
-        stored_settings(session, groups, [setting]),
-        _whole(session, best, base),
-        base,
-        _TIMELINES,
-    )
-    comparison = best.comparison
-    return visible(
-        assets.templates()
-        .get_template("panel/report.html.j2")
-        .render(
+    shown = _shown_run(session, base)
+    environment = shown.comparison.environment
+    facts = facts_of(environment)
+    if not environment.get("measured"):
+        facts = (date_words(shown.started), *facts)
+    data = PurePath(str(shown.comparison.settings.get("data") or "")).name
+    return page_html(
+        ReportPage(
             title=f"Workbench: {session.name}",
-            style=assets.panel_style(),
-            script=assets.panel_page_script(),
-            panel=panel_html(page, "wb-panel", still_html(contents, best, base), stacked=True),
-            files=list(_files(session, [best, base])),
-            settings=setting_pairs(comparison.settings),
-            environment=environment_pairs(comparison.environment),
-            command=comparison.command,
-            configuration_id=ELEMENT_ID,
-            configuration=assets.json_script(
-                plain_values(report_document(comparisons_of(session.runs)))
-            ),
-            version=importlib.metadata.version("recsys-workbench"),
+            subtitle=", ".join(filter(None, [session.name, data])),
+            facts=tuple(filter(None, facts)),
+            overall=None,
+            chapters=(_chapter(session, contents, shown, base),),
+            comparisons=comparisons_of(session.runs),
         )
     )
+
+
+def _chapter(session: Session, contents: Contents, shown: Run, base: Run) -> Chapter:
+    view = runs_view(session, shown, base)
+    pair = contents.of(shown, base, TWO_RUNS).pair
+    pair = _fitted(pair, base, shown) if pair else None
+    compared = found_in(shown.comparison, shown.variant)
+    cell = _cell(session, shown)
+    return Chapter(
+        number=1,
+        heading=session.name,
+        answer=Answer(sentence=view.sentence, next_step=answer(shown.comparison).next_step),
+        cell=cell,
+        cell_about=AGAIN * bool(cell),
+        program_lines=_program_lines(session, shown, base),
+        untried=_untried(session, shown, base),
+        table=_table(view),
+        why=before_after_html(pair, "why") if pair else "",
+        why_not=_UNTRACED,
+        findings=finding_lines(compared, shown.variant),
+        folds=tuple(_folds(session, contents, shown, base, view, pair)),
+    )
+
+
+def _fitted(pair: BeforeAfterView, base: Run, shown: Run) -> BeforeAfterView:
+    """The pair with as many of the last steps as the page has room for."""
+    room = int(_TIMELINES * _FIRST_SHARE) // 2
+    timelines = []
+    for run in (base, shown):
+        trace = run.measured.trace
+        assert trace is not None
+        timelines.append(fitting_timeline(trace, run_name(run), room))
+    return pair.drawn_as(*timelines)
+
+
+def _program_lines(session: Session, shown: Run, base: Run) -> str:
+    """What to write in a program of one's own; "" where nothing is to be switched on."""
+    if session.program is None or shown.number == base.number:
+        return ""
+    return program_code(shown.optimizations, session.program)
+
+
+def _cell(session: Session, run: Run) -> str:
+    """What measures a run again; "" where only the user's notebook knows the program."""
+    origin = session.program.origin if session.program else None
+    program = model_code(origin) if origin else ""
+    if not program:
+        return ""
+    is_base = run.optimizations == session.baseline
+    return compare_code(
+        [] if is_base else [run.optimizations],
+        session.baseline,
+        program,
+        budget_s=session.budget_s,
+        trace_steps=session.trace_steps,
+    )
+
+
+def _untried(session: Session, shown: Run, base: Run) -> str:
+    """The best setting that was predicted and not run, where it is ahead of what was run."""
+    predictions = session.predictions
+    ratio = session.ratio(shown, base)
+    least = ratio.ratio if ratio else 1.0
+    untried: list[Predicted] = [
+        each
+        for each in (predictions.predicted if predictions else ())
+        if each.low > least and session.run_of(each.scenario.optimizations) is None
+    ]
+    if not untried:
+        return ""
+    best = max(untried, key=lambda each: each.ratio)
+    interval = format.ratio_range(best.low, best.high)
+    return f"Not run yet: {best.label}, predicted {format.ratio(best.ratio)} ({interval})."
+
+
+def _table(view: RunsView) -> Throughput:
+    """The table of the runs, the best first."""
+    return Throughput(
+        rows=tuple(each.row for each in sorted(view.rows, key=_rank)),
+        ticks=view.ticks,
+        caption=view.caption,
+        limits=(),
+        notes=view.notes,
+        predicts=view.predicts,
+        weighs=view.weighs,
+    )
+
+
+def _rank(each: RunRow) -> tuple[int, float]:
+    """What is clearly faster, then the baseline, then the rest; the fastest of them first."""
+    faster = each.row.clear and not each.row.harm
+    return 0 if faster else 1 if each.baseline else 2, -each.row.bar
+
+
+def _folds(
+    session: Session,
+    contents: Contents,
+    shown: Run,
+    base: Run,
+    view: RunsView,
+    pair: BeforeAfterView | None,
+) -> Iterator[Fold]:
+    yield measured_fold(
+        Measured(receipt=view.receipt, limits=(), series=view.series, blocks=view.blocks)
+    )
+    if pair is not None:
+        yield Fold(title="Nodes that changed most", html=nodes_html(pair))
+    yield from _timelines(session, shown, base, whole=pair is None)
+    name = run_name(shown)
+    boundary = contents.of(shown, base, BOUNDARY).boundary
+    if boundary is not None:
+        yield Fold(title=f"{TABS[BOUNDARY]}: {name}", html=boundary_html(boundary, "boundary"))
+    if shown.measured.trace is not None:
+        for tab in (PATH, LENS, MEMORY):
+            yield Fold(title=f"{TABS[tab]}: {name}", html=contents.of(shown, base, tab).html)
+    yield Fold(title=TABS[WHAT_IF], html=contents.of(shown, base, WHAT_IF).html)
+    comparison = shown.comparison
+    yield provenance_fold(
+        setting_pairs(comparison.settings), environment_pairs(comparison.environment)
+    )
+    yield command_fold(comparison.command, reruns="configuration" in comparison.settings)
+    yield Fold(title="Files to take away", html=_links(session, [shown, base]))
+
+
+def _timelines(session: Session, shown: Run, base: Run, *, whole: bool) -> Iterator[Fold]:
+    """The timelines of the newest other runs; of all where no pair stands first."""
+    first = [] if whole else [shown.number, base.number]
+    others = [run for run in reversed(session.runs) if run.number not in first]
+    traced = [run for run in others if run.measured.trace is not None][:_MOST_OTHERS]
+    for run in traced:
+        trace = run.measured.trace
+        assert trace is not None
+        room = int(_TIMELINES * (1 if whole else 1 - _FIRST_SHARE)) // len(traced)
+        timeline = fitting_timeline(trace, run_name(run), room)
+        title = f"Timeline: {run.number}. {run_name(run)}"
+        yield Fold(title=title, html=timeline_html(timeline, f"t-{run.number}"))
+
+
+def _links(session: Session, runs: Sequence[Run]) -> str:
+    """Links that save the results and the traces."""
+    links = (
+        f'<a download="{html.escape(name)}" href="{address}">{html.escape(name)}</a>'
+        for name, address in _files(session, runs)
+    )
+    return f"<p>{', '.join(links)}</p>"
 
 
 def report_name(session: Session) -> str:
@@ -97,13 +249,17 @@ def best_run(session: Session, base: Run) -> Run:
     return max(faster, key=lambda each: each[0], default=(1.0, base))[1]
 
 
-def _whole(session: Session, best: Run, base: Run) -> list[Run]:
-    """The runs that the page holds whole: those it is about, and the newest others."""
-    wanted = [best, base, *reversed(session.runs)]
-    return list(dict.fromkeys(wanted))[:_MOST_WHOLE_RUNS]
+def _shown_run(session: Session, base: Run) -> Run:
+    """The best run; where none is clearly faster, the one that is nearest to it."""
+    best = best_run(session, base)
+    ratios = [(session.ratio(run, base), run) for run in session.runs if run is not base]
+    known = [(ratio.ratio, run) for ratio, run in ratios if ratio]
+    if best is not base or not known:
+        return best
+    return max(known, key=lambda each: each[0])[1]
 
 
-def _files(session: Session, runs: Sequence[Run]) -> Iterator[dict[str, str]]:
+def _files(session: Session, runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
     """Files to take away, as far as the page has room: the results, then the traces."""
     room = _FILES
     for name, content in _contents(session, runs):
@@ -111,7 +267,7 @@ def _files(session: Session, runs: Sequence[Run]) -> Iterator[dict[str, str]]:
             continue
         room -= len(content)
         data = base64.b64encode(content).decode("ascii")
-        yield {"name": name, "address": f"data:{_PARQUET};base64,{data}"}
+        yield name, f"data:{_PARQUET};base64,{data}"
 
 
 def _contents(session: Session, runs: Iterable[Run]) -> Iterator[tuple[str, bytes]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import importlib.util
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -12,10 +13,19 @@ from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.session.session import Session
 from workbench.viz.panel.settings.group import SECTIONS, Group
 from workbench.viz.panel.settings.setting import PanelSetting
-from workbench.viz.panel.tabs.contents import OF_ALL_RUNS, TABS, THROUGHPUT, against_base
+from workbench.viz.panel.tabs.contents import (
+    OF_ALL_RUNS,
+    OF_GRAPHS,
+    TABS,
+    THROUGHPUT,
+    against_base,
+)
 from workbench.viz.panel.tabs.ratio_rows import run_name
+from workbench.viz.style import format
 
-VERSION = 1
+VERSION = 2
+# What the first run takes beside its budget: processes, graphs, checks, traces, predictions.
+_FIRST_RUN_S = 60.0
 TABS_OF_PANEL = tuple(TABS.items())
 
 
@@ -30,6 +40,8 @@ def panel_view(session: Session, groups: tuple[Group, ...]) -> dict[str, Any]:
         "sections": [list(section) for section in SECTIONS.items()],
         "tabs": [list(tab) for tab in TABS_OF_PANEL],
         "of_all_runs": list(OF_ALL_RUNS),
+        "of_graphs": list(OF_GRAPHS),
+        "wait": _wait(session),
     }
 
 
@@ -44,6 +56,8 @@ def state_of(
     selected_table: str = "",
     saved: str = "",
     cut: str = "",
+    news: Mapping[str, Any] | None = None,
+    shape: str = "",
 ) -> dict[str, Any]:
     """What a page opens with.
 
@@ -53,6 +67,7 @@ def state_of(
       shown, base: numbers of the run that is shown and of the baseline; 0 for none.
       tab, selected, selected_table, saved: as of `Workbench`.
       cut: where the boundary was moved to, whether that is chosen or not.
+      news, shape: as of `PanelWidget`.
     """
     return {
         **setting.state(),
@@ -64,6 +79,8 @@ def state_of(
         "selected": selected,
         "selected_table": selected_table,
         "saved": saved,
+        "news": dict(news or {}),
+        "shape": shape,
     }
 
 
@@ -86,6 +103,12 @@ def _about(session: Session) -> str:
     data, batch = settings.get("data"), settings.get("batch_size")
     said = [PurePath(str(data)).name if data else "", f"batch {batch}" if batch else ""]
     return ", ".join(filter(None, said))
+
+
+def _wait(session: Session) -> str:
+    """About how long the first run takes: its budget, and once what the program's graphs need."""
+    seconds = round((session.budget_s + _FIRST_RUN_S) / 10) * 10
+    return f"about {seconds}{format.NBSP}s"
 
 
 def _machine() -> str:

@@ -44,6 +44,8 @@ class PanelWidget(anywidget.AnyWidget):
       selected, selected_table: name of the graph node, and of the embedding table, that is marked
         in every view; "" for none.
       stop_when_clear: whether the blocks of a run end once its ratio is clear.
+      news: what has just happened, as of `news`; empty for nothing.
+      shape: the step's graph as markup, before anything has run; "" until it is known.
     """
 
     stage = traitlets.Enum(CHOICES["stage"], "off").tag(sync=True)
@@ -70,11 +72,17 @@ class PanelWidget(anywidget.AnyWidget):
     run_list: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     job = traitlets.Dict().tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
+    news: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    shape = traitlets.Unicode("").tag(sync=True)
+    # Rises when the program's graphs and predictions become known.
+    learned = traitlets.Int(0).tag(sync=True)
     saved = traitlets.Unicode("").tag(sync=True)
     # How often names, notes, groups or deletions of runs have changed.
     edited = traitlets.Int(0).tag(sync=True)
     can_undo = traitlets.Bool(False).tag(sync=True)
     can_redo = traitlets.Bool(False).tag(sync=True)
+    # Where the report lies that `saved` names; "" for none.
+    saved_path = traitlets.Unicode("").tag(sync=True)
     still = traitlets.Unicode("").tag(sync=True)
 
     def __init__(

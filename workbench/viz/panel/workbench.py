@@ -15,7 +15,7 @@ from workbench.core.optimizations import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.toggles.toggle import Toggle
 from workbench.core.what_if.predictions import Predictions
-from workbench.errors import OptionError
+from workbench.errors import OptionError, WorkbenchError
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.background import Job
 from workbench.experiments.session.history import History
@@ -24,7 +24,10 @@ from workbench.experiments.session.session import Session
 from workbench.files.atomic_file import replacing
 from workbench.viz.panel.answers import Answers
 from workbench.viz.panel.clicks import clicked
-from workbench.viz.panel.job_view import NOTHING, READY, failed, running
+from workbench.viz.panel.graph_preview import GraphPreview
+from workbench.viz.panel.job_view import NOTHING, READY, JobView, failed, running
+from workbench.viz.panel.news import news_of_run, news_of_search
+from workbench.viz.panel.phases import first_phases, with_phases
 from workbench.viz.panel.program_of import program_of
 from workbench.viz.panel.report import report_name, session_report_html
 from workbench.viz.panel.settings.choices import choices_of, known_toggles
@@ -35,7 +38,7 @@ from workbench.viz.panel.settings.names import name_of
 from workbench.viz.panel.settings.panel_state import PanelState
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.still import DisplayedStill, panel_still
-from workbench.viz.panel.tabs.contents import Contents
+from workbench.viz.panel.tabs.contents import THROUGHPUT, TWO_RUNS, Contents
 from workbench.viz.panel.view import panel_view, run_list, state_of
 from workbench.viz.panel.widget import TOGGLES, PanelWidget
 from workbench.viz.style import format
@@ -99,6 +102,9 @@ class Workbench(PanelWidget):
         super().__init__(session, setting, cut, panel_view(session, self._groups))
         self._contents = Contents(self.session)
         self._job: Job[Any] | None = None
+        self._preview = GraphPreview(self.session, self._show_shape)
+        self._waiting: Optimizations | None = None
+        self._progress_view = NOTHING
         self._answers = Answers(self.session, self._contents)
         self._still = DisplayedStill(self._still_bundle)
         self._saying = threading.RLock()
@@ -156,6 +162,21 @@ class Workbench(PanelWidget):
                 raise job.error
         return job
 
+    def run_when_free(self) -> Job[Run] | None:
+        """Measures the setting of the toggles, after the run that goes on where there is one.
+
+        Returns:
+          The job; None where it begins later. Of several that wait, the last one is measured.
+
+        Raises:
+          OptionError: the program cannot have this setting.
+        """
+        if self._job is None or not self._job.running:
+            return self.run()
+        self._waiting = self.optimizations
+        self.status = f"Next: “{name_of(self.setting)}”. The kernel is free."
+        return None
+
     def find_best(
         self, budget: float | str = "2min", memory: float | str | None = None
     ) -> Job[Best]:
@@ -172,10 +193,12 @@ class Workbench(PanelWidget):
                 budget=budget, memory=memory, on_progress=self._progress, on_end=self._ended
             ),
             f"Searching the best setting for {budget}. The kernel is free.",
+            search=True,
         )
 
     def cancel(self) -> None:
-        """Ends the run that goes on, within a second; does nothing without one."""
+        """Ends the run that goes on, within a second, and forgets one that waits for it."""
+        self._waiting = None
         if self._job is not None:
             self._job.cancel()
 
@@ -273,41 +296,97 @@ class Workbench(PanelWidget):
         with replacing(file) as part:
             part.write_text(page, encoding="utf-8")
         self.saved = f"Report {file}, {format.size(len(page.encode()))}"
+        self.saved_path = os.fspath(file.resolve())
         return file
 
-    def _start(self, begin: Callable[[], Job[Any]], words: str) -> Job[Any]:
-        self.job = dataclasses.asdict(running("Starting a child process"))
-        self.status = words
+    def draw_shape(self) -> None:
+        """Shows the program's graph before anything has run, once a child process has built it."""
+        self._preview.begin()
+
+    def _show_shape(self, markup: str) -> None:
+        self.shape = markup
+        self._still.draw_soon()
+
+    def _start(
+        self, begin: Callable[[], Job[Any]], words: str, *, search: bool = False
+    ) -> Job[Any]:
+        self._preview.cancel()
+        begins = running("Starting a child process")
+        phases = () if search else first_phases()
+        self._show_job(dataclasses.replace(begins, phases=phases))
+        self.status, self.news = words, {}
         try:
             self._job = begin()
         except BaseException:
-            self.job = dataclasses.asdict(NOTHING)
+            self._show_job(NOTHING)
             self.status = READY
             raise
         return self._job
 
+    def _show_job(self, shown: JobView) -> None:
+        self._progress_view = shown
+        self.job = dataclasses.asdict(shown)
+
     def _progress(self, words: str) -> None:
-        if len(self.run_list) != len(self.session.runs):
-            # What is measured shows before the rest of the run is over.
+        self._show_job(with_phases(running(words), self._progress_view))
+        # What is measured shows before the rest of the run is over.
+        if len(self.session.runs) != len(self.run_list):
             self._list_runs()
-            self.shown = self.session.runs[-1].number
-        self.job = dataclasses.asdict(running(words))
+            self._show_result(self.session.runs[-1])
+
+    def _show_result(self, run: Run) -> None:
+        self.shown = run.number
+        self.news = news_of_run(self.session, run, self.session.run_numbered(self.base))
 
     def _ended(self, job: Job[Any]) -> None:
         """Called on the thread of the job."""
         shown = failed(job.error, cancelled=job.cancelled) if job.error else NOTHING
+        if self.session.predictions is not None and not self.learned:
+            self._contents.learned()
+            self.learned = 1
         self._regroup()
         self._list_runs()
-        if isinstance(job.result, Best):
-            self.optimizations = job.result.optimizations
-        found = self.session.run_of(self.optimizations) if job.result else None
-        if found is not None:
-            self.shown = found.number
-        self.job = dataclasses.asdict(shown)
+        best = job.result if isinstance(job.result, Best) else None
+        if best:
+            self._contents.search = best
+            self.optimizations = best.optimizations
+        run = self._run_of(job.result)
+        if run is not None:
+            self._show_result(run)
+            self._open_news(run)
+        if best:
+            self.news = news_of_search(best)
+        self._show_job(shown)
         self.status = shown.words or READY
         self._say()
         self._say_all()
         self._still.draw_soon()
+        self._go_on()
+
+    def _run_of(self, result: Best | Run | None) -> Run | None:
+        """The run that a job has ended with."""
+        if isinstance(result, Best):
+            return self.session.run_of(result.optimizations)
+        return result
+
+    def _go_on(self) -> None:
+        """Begins the run that waited for the one that has ended."""
+        wish, self._waiting = self._waiting, None
+        if wish is None:
+            return
+        try:
+            self.optimizations = wish
+            self.run()
+        except WorkbenchError as error:
+            self._show_job(failed(error))
+
+    def _open_news(self, run: Run) -> None:
+        """Opens what a first run beside the baseline changed, unless the user looks elsewhere."""
+        base = self.session.run_numbered(self.base)
+        first = sum(not each.is_baseline for each in self.session.runs) == 1
+        traced = run.measured.trace is not None and base.measured.trace is not None
+        if first and traced and run is not base and self.tab == THROUGHPUT:
+            self.tab = TWO_RUNS
 
     def _regroup(self) -> None:
         """Refuses what the program's graphs, which a run has built, have no use for."""
@@ -349,7 +428,10 @@ class Workbench(PanelWidget):
     def _still_bundle(self) -> dict[str, str]:
         numbers = (self.shown, self.base)
         run, base = (self.session.run_numbered(each) if each else None for each in numbers)
-        names = ("shown", "base", "tab", "selected", "selected_table", "saved", "cut")
+        names = (
+            *("shown", "base", "tab", "selected", "selected_table", "saved", "cut"),
+            *("news", "shape"),
+        )
         shown = {name: getattr(self, name) for name in names}
         picture, words = panel_still(
             self.session,

@@ -123,9 +123,9 @@ def search_view(search: Best) -> SearchView:
     rows = tuple(_row(raced, search, axis) for raced in settings)
     return SearchView(
         program=plain(search.program),
-        sentence=_answer(search),
+        sentence=answer_of(search),
         receipt=_receipt(search),
-        spent=_spent(search),
+        spent=spent_of(search),
         caption=f"Steps/s against {_name(search.baseline)}, in the same rounds",
         rows=rows,
         ticks=axis.ticks,
@@ -187,7 +187,8 @@ def _outcome(raced: Raced, baseline: Optimizations, *, best: bool) -> str:
     return f"{words}; out after {format.duration(raced.dropped_s * 1e9)}"
 
 
-def _answer(search: Best) -> Pieces:
+def answer_of(search: Best) -> Pieces:
+    """The answer of a search, as (text, strong) pieces."""
     best, against = search.best, _name(search.baseline)
     nearest = max(search.runners_up, key=lambda raced: raced.ratio, default=None)
     if best.optimizations == search.baseline:
@@ -237,7 +238,8 @@ def _receipt(search: Best) -> str:
     return receipt(search.comparison.checks_of(search.label)).sentence
 
 
-def _spent(search: Best) -> str:
+def spent_of(search: Best) -> str:
+    """How many settings a search measured, in which time and memory."""
     measured, others = 1 + len(search.runners_up), len(search.not_measured)
     baseline = search.best.optimizations == search.baseline
     measured -= baseline

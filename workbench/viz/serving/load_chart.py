@@ -19,8 +19,6 @@ from workbench.viz.style import format
 
 # A baseline's mark is hollow; the others have the shapes in their order.
 BASELINE_SHAPE = "box"
-# An interval with a larger half than this part of the rate is said by its ends: it is not even.
-_WIDE = 0.5
 # An interval of latencies is cut beyond this many times the longest, and below as a part.
 _BEYOND_ENDS = 2.0
 # Letters of a setting above a picture.
@@ -207,14 +205,9 @@ def rate_words(estimate: Estimate) -> str:
 
 
 def rate_parts(estimate: Estimate) -> tuple[str, str]:
-    """A rate and its interval: "1 020" and "± 14", or "282" and "(6 to 2 200)" of a wide one."""
-    half = (estimate.high - estimate.low) / 2
-    rate = format.rate(estimate.value, unit="").rstrip()
-    if half > _WIDE * estimate.value:
-        ends = (format.rate(end, unit="").rstrip() for end in (estimate.low, estimate.high))
-        return rate, f"({' to '.join(ends)})"
-    words = format.rate(estimate.value, half or None, unit="").rstrip()
-    return rate, words.removeprefix(rate).strip()
+    """A rate and its interval: "1 020" and "± 14", or "282" and "(6–2 200)" of a wide one."""
+    value, low, high = estimate.value, estimate.low, estimate.high
+    return format.rate(value, unit="").rstrip(), format.rate_interval(value, low, high)
 
 
 def _place(point: Plotted) -> Estimate:

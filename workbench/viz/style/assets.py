@@ -24,6 +24,7 @@ from workbench.viz.style.bundle import STATIC
 VIEWS = (
     "critical_path",
     "alignment",
+    "before_after",
     "embedding_lens",
     "findings",
     "memory",
@@ -37,6 +38,7 @@ ENTRIES = {
     "timeline": ("timeline/control/mount.js", "timeline/control/embed.js"),
     "boundary": ("boundary/mount.js", "boundary/embed.js"),
     "panel": ("panel/embed.js",),
+    "report": ("report/page.js",),
     "frame": ("notebook/frame.js",),
     "opening": ("notebook/frame_open.js",),
 }
@@ -82,8 +84,8 @@ def boundary_script() -> str:
 
 
 def report_script() -> str:
-    """Both as one module; its last lines mount every timeline and boundary of the page."""
-    return _script("timeline", "boundary", end="mountAll();\nmountBoundaries();\n")
+    """All of a report's page as one module; its last line draws what is in sight."""
+    return _script("report", end="mountReport();\n")
 
 
 def frame_script() -> str:
@@ -205,8 +207,8 @@ def _above(sheet: str, by: int = 1) -> str:
 
 
 def page_style() -> str:
-    """Style of timelines, boundaries and reports together."""
-    return boundary_style() + _sheets("shared/views.css", "report/report.css")
+    """Style of every view and of a report."""
+    return views_style() + _sheets("report/report.css")
 
 
 def view_page_style(*views: str) -> str:

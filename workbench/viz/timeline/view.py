@@ -82,6 +82,7 @@ class TimelineView:
             "notice": self.notice,
             "duration": self.duration_ns,
             "shown": self.scale.shown_ns if self.scale else 0,
+            "whole": self.scale.whole_ns if self.scale else 0,
             "families": [[f.name, f.code, f.pattern] for f in colors.FAMILIES],
             "gapNames": list(GAP_NAMES),
             "nodeNames": self.path_names - len(SPECIAL),
@@ -127,6 +128,18 @@ class TimelineView:
         joined = of.iloc[table.index].reset_index(drop=True).join(table.reset_index(drop=True))
         ordered = joined.sort_values(["total_ns", "op"], ascending=[False, True])
         return ordered.reset_index(drop=True)
+
+    def steps_in(self, start_ns: int = 0, end_ns: int | None = None) -> float:
+        """How many steps a stretch holds, each by the part of it that is inside.
+
+        Args:
+          start_ns, end_ns: the stretch, as of `in_view`.
+        """
+        low = self.origin_ns + start_ns
+        high = self.origin_ns + (self.duration_ns if end_ns is None else end_ns)
+        start, length = (self.steps[name].to_numpy(np.int64) for name in ("start_ns", "dur_ns"))
+        inside = np.minimum(start + length, high) - np.maximum(start, low)
+        return float((inside.clip(0) / np.maximum(1, length)).sum())
 
     def describe(self) -> str:
         """The view as a few lines of plain text."""

@@ -84,6 +84,7 @@ def test_the_first_run_adds_that_of_the_baseline(calls: list[dict[str, Any]]):
         "budget_s": 5,
         "trace_steps": 3,
         "stop_when_clear": False,
+        "samples": {},
         "progress": calls[1]["progress"],
     }
     assert repr(session) == "Session('tiny', 3 runs)"

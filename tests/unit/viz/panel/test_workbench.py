@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 from traitlets import TraitError
 
 import workbench as wb
 from tests.builders.panel_sessions import panel_session
-from tests.builders.sessions import PROGRAM, SMART, STAGE, fake_compare, learned, measured
+from tests.builders.searches import raced, search
+from tests.builders.sessions import (
+    OFF,
+    PROGRAM,
+    SMART,
+    STAGE,
+    boundary,
+    fake_compare,
+    learned,
+    measured,
+    with_trace,
+)
+from tests.builders.small_models import MODEL
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions
 from workbench.core.what_if import what_if
 from workbench.errors import OptionError, RunError
 from workbench.experiments.session import session as engine
 from workbench.experiments.session import setting_predictions
+from workbench.experiments.worker.wire.cancellation import require_not_cancelled
+from workbench.experiments.worker.wire.messages import DescribedGraph
 from workbench.viz.panel import still
 from workbench.viz.panel import workbench as module
 from workbench.viz.panel.clicks import clicked
@@ -64,7 +79,8 @@ def test_it_shows_what_a_session_has(panel):
 
 
 def test_the_browser_is_told_what_stands_against_the_baseline(panel):
-    assert panel.view["of_all_runs"] == ["throughput", "what_if"]
+    assert panel.view["of_all_runs"] == ["throughput", "findings", "what_if"]
+    assert panel.view["of_graphs"] == ["throughput", "boundary", "findings", "what_if"]
     assert [each["against_base"] for each in panel.run_list] == [
         ["throughput", "two_runs"],
         # Without a trace of its own the boundary has the times of the baseline.
@@ -102,12 +118,13 @@ def test_a_moved_boundary_becomes_a_setting(panel, sent):
 
     with pytest.raises(TraitError, match="no boundary was moved; move ops across the line"):
         panel.stage = "moved"
-    assert stage_options()["moved"].startswith("Moved: move ops across the line")
+    assert "moved" not in stage_options()
     panel._on_message(
         panel, {"kind": "content", "id": 1, "run": 1, "base": 1, "tab": "boundary"}, []
     )
     panel._on_message(panel, {"kind": "moved", "run": 1, "leaves": [0, 1]}, [])
     assert sent[-1][0] == {"kind": "flash", "group": "stage"}
+    assert panel.status == "The boundary is moved. Choose Moved under Stage, then Run."
     assert (panel.stage, panel.cut, stage_options()["moved"]) == ("off", "-hash", "")
     panel.stage = "moved"
     assert panel.optimizations == MOVED
@@ -135,10 +152,14 @@ def test_a_moved_boundary_that_ran_is_there_when_its_session_is_opened(panel, se
     assert (again.stage, again.cut) == ("off", "-hash")
 
 
-def test_a_finding_sets_its_toggle(panel, sent):
-    panel._on_message(panel, {"kind": "toggle", "toggle": "cost_model_executor"}, [])
-    assert panel.executor == "cost_model"
+def test_a_findings_toggle_is_tried_beside_the_run_that_has_the_finding(panel, sent, monkeypatch):
+    ran = []
+    monkeypatch.setattr(Workbench, "run_when_free", lambda self: ran.append(self.optimizations))
+    panel.fusion = "v2"
+    panel._on_message(panel, {"kind": "try", "toggle": "cost_model_executor", "run": 2}, [])
+    assert (panel.executor, panel.stage, panel.fusion) == ("cost_model", "own", "off")
     assert sent[-1][0] == {"kind": "flash", "group": "executor"}
+    assert [each.label() for each in ran] == ["stage + cost model executor"]
 
 
 def test_nonsense_from_a_page_is_passed_over(panel):
@@ -186,6 +207,136 @@ def test_a_second_run_at_the_same_time_is_refused(runs, monkeypatch):
         panel.run()
     go_on.set()
     assert first.wait(20)
+
+
+def test_a_run_that_is_tried_meanwhile_waits_and_comes_back_with_its_news(runs, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+    measure = fake_compare([], traced=True)
+
+    def waits(*given, **options):
+        begun.set()
+        assert go_on.wait(20)
+        return measure(*given, **options)
+
+    monkeypatch.setattr(engine, "compare", waits)
+    panel = Workbench(PROGRAM)
+    first = panel.run()
+    assert begun.wait(20)
+    panel.stage = "smart"
+    assert panel.run_when_free() is None
+    assert panel.status.startswith("Next: “SmartStage”")
+    panel.stage = "off"
+    go_on.set()
+    assert first.wait(20)
+    assert panel._job is not first and panel._job.wait(20)
+    assert panel.stage == "smart" and panel.shown == 2
+    assert "".join(text for text, _ in panel.news["pieces"]).startswith("SmartStage trains 1.75×")
+    assert panel.news["more"].startswith("Predicted was ")
+
+
+def test_a_run_that_is_cancelled_takes_along_what_waits_for_it(runs, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def waits(*_, **__):
+        begun.set()
+        go_on.wait(20)
+        raise KeyboardInterrupt("Cancelled. Nothing was kept; no process is left.")
+
+    monkeypatch.setattr(engine, "compare", waits)
+    panel = Workbench(PROGRAM)
+    first = panel.run()
+    assert begun.wait(20)
+    panel.stage = "smart"
+    panel.run_when_free()
+    panel.cancel()
+    go_on.set()
+    assert first.wait(20)
+    assert panel._job is first and panel.runs == ()
+    assert panel.job["words"] == "Cancelled. Nothing was kept; no process is left."
+
+
+def test_the_result_is_there_before_the_predictions(runs, monkeypatch):
+    seen = []
+    panel = Workbench(PROGRAM)
+
+    def learns(program, baseline, progress):
+        progress("Building the graphs")
+        seen.append((panel.shown, panel.news["pieces"], panel.learned))
+        return learned()
+
+    monkeypatch.setattr(setting_predictions, "learned_graphs", learns)
+    panel.optimizations = STAGE
+    panel.run(wait=True)
+    ((shown, pieces, known),) = seen
+    assert (shown, known) == (2, 0)
+    assert "".join(text for text, _ in pieces).startswith("My stage, 1 thread trains 1.50× as fast")
+    # What rests on predictions is drawn anew.
+    assert panel.learned == 1
+
+
+def test_a_search_ends_with_its_answer(runs, monkeypatch):
+    best = search(
+        raced(SMART, 1.75),
+        raced(STAGE, 1.5),
+        program=PROGRAM.name,
+        comparison=with_trace(measured([OFF, SMART, STAGE])),
+    )
+    monkeypatch.setattr(engine, "find_best", lambda *_, **__: best)
+    panel = Workbench(PROGRAM)
+    assert panel.find_best().wait(20)
+    news = panel.news
+    assert "".join(text for text, _ in news["pieces"]).startswith("Best: smart stage, ")
+    assert news["more"].startswith("Runners-up: stage 1.5")
+    assert "settings measured in" in news["more"]
+    assert panel.stage == "smart"
+    assert "Outcome" in panel._contents.of(panel.runs[-1], panel.runs[0], "what_if").html
+
+
+class TestShape:
+    @pytest.fixture
+    def built(self, monkeypatch):
+        def graph(program, baseline):
+            return DescribedGraph(boundary=boundary(MODEL))
+
+        monkeypatch.setattr(engine, "baseline_graph", graph)
+
+    def test_it_is_drawn_before_anything_has_run(self, built, sent):
+        panel = Workbench(PROGRAM)
+        clicked(panel, None, {"kind": "shape"})
+        assert panel._preview.job.wait(20)
+        assert "May run ahead" in panel.shape and "Ids, preprocess" in panel.shape
+        # A page that is opened beside it needs no other child process.
+        job = panel._preview.job
+        clicked(panel, None, {"kind": "shape"})
+        assert panel._preview.job is job
+
+    def test_an_error_of_the_users_code_is_said_in_its_place(self, monkeypatch, sent):
+        def fails(program, baseline):
+            raise RunError("`train.py`, line 4: ValueError: <no> column")
+
+        monkeypatch.setattr(engine, "baseline_graph", fails)
+        panel = Workbench(PROGRAM)
+        panel.draw_shape()
+        assert panel._preview.job.wait(20)
+        assert "The graph is not known yet: `train.py`, line 4" in panel.shape
+        assert "<no>" not in panel.shape
+
+    def test_a_session_that_ran_or_has_no_program_needs_none(self, panel, tmp_path):
+        panel.draw_shape()
+        assert panel._preview.job is None
+
+    def test_a_run_does_not_wait_for_it(self, runs, monkeypatch):
+        def waits(program, baseline):
+            while True:
+                require_not_cancelled()
+                time.sleep(0.01)
+
+        monkeypatch.setattr(engine, "baseline_graph", waits)
+        panel = Workbench(PROGRAM)
+        panel.draw_shape()
+        panel.run(wait=True)
+        assert panel._preview.job.wait(20) and panel._preview.job.cancelled
+        assert panel.shape == "" and panel.shown == 1
 
 
 def test_an_error_of_the_users_code_stands_in_the_panel(runs, monkeypatch):
@@ -375,11 +526,15 @@ class TestChoices:
         clicked(own, None, {"kind": "run"})
         assert "exclude each other" in own.job["error"] and not own.job["running"]
 
-    def test_a_finding_switches_one_and_leaves_the_others(self, own, sent):
+    def test_a_finding_switches_one_and_leaves_the_others(self, own, sent, monkeypatch):
+        monkeypatch.setattr(engine, "compare", fake_compare([]))
         own.chosen = {"dim": 32}
-        clicked(own, None, {"kind": "toggle", "toggle": "grappler=off"})
+        own.run(wait=True)
+        own.chosen = {}
+        clicked(own, None, {"kind": "try", "toggle": "grappler=off", "run": 2})
         assert own.chosen == {"dim": "32", "grappler": "off"}
         assert ({"kind": "flash", "group": "chosen.grappler"}, None) in sent
+        assert own._job.wait(20) and own.shown == 3
 
 
 class TestEdits:

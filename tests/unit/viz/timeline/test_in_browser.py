@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.builders.javascript import evaluate
 from tests.builders.timelines import DECODE, MS, TRACE, in_browser
 from tests.builders.traces import STAGE_NODES, START_NS, big_trace, make_trace, staged_trace
+from workbench.core.graph.op_families import LOOKUP
 from workbench.viz.timeline.view import timeline_view
 
 SPAN = st.tuples(st.integers(0, 60), st.integers(0, 25), st.integers(0, 5), st.integers(1, 3))
@@ -93,6 +94,48 @@ def test_browser_sums_the_same_table() -> None:
         found = in_browser(view, "inView(model, value.window)", window=[low, high])
         wanted = view.in_view(low, high)
         assert [list(row.values()) for row in found] == wanted.values.tolist()
+
+
+def test_browser_sums_only_the_families_that_are_kept() -> None:
+    view = timeline_view(staged_trace(8))
+    kept = [0] * 10
+    kept[LOOKUP] = 1
+    found = in_browser(view, "inView(model, value.window, value.kept)", window=[0, 1e9], kept=kept)
+    wanted = view.in_view()
+    assert [list(row.values()) for row in found] == (
+        wanted[wanted["family"] == LOOKUP].values.tolist()
+    )
+
+
+@pytest.mark.parametrize("stretch", [(0.0, 1.0), (0.21, 0.64), (0.5, 0.501)])
+def test_browser_sums_two_stretches_as_python_does(stretch: tuple[float, float]) -> None:
+    view = timeline_view(staged_trace(20))
+    first = [round(view.duration_ns * share) for share in stretch]
+    second = [round(view.duration_ns * share / 2) for share in stretch]
+    sides = "[value.a, value.b].map((range) => ({ model, range }))"
+    found = in_browser(view, f"sumsOf({sides})", a=first, b=second)
+    steps = [view.steps_in(*part) for part in (first, second)]
+    assert found["steps"] == pytest.approx(steps)
+    assert found["aStep"] == (min(steps) > 0.999)
+    by = [count if found["aStep"] else 1 for count in steps]
+    sums = [view.in_view(*part) for part in (first, second)]
+    for keys, rows in (
+        (["family"], found["parts"]),
+        (
+            ["family", "op"],
+            [{**op, "family": p["family"]} for p in found["parts"] for op in p["ops"]],
+        ),
+    ):
+        wanted = [table.groupby(keys)[["total_ns", "spans"]].sum() for table in sums]
+        assert {tuple(row[key] for key in keys) for row in rows} == {
+            key if isinstance(key, tuple) else (key,) for table in wanted for key in table.index
+        }
+        for row in rows:
+            key = row["family"] if keys == ["family"] else (row["family"], row["op"])
+            for side, table in enumerate(wanted):
+                total, spans = table.loc[key] if key in table.index else (0, 0)
+                assert row["times"][side] == pytest.approx(total / by[side])
+                assert row["spans"][side] == spans
 
 
 def test_browser_refuses_an_unknown_format_and_short_data() -> None:

@@ -11,7 +11,11 @@ from collections.abc import Mapping, Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
-from workbench.experiments.comparison.running.checks import run_checks
+from workbench.experiments.comparison.running.checks import (
+    check_batches,
+    check_losses,
+    seconds_of_batches,
+)
 from workbench.experiments.comparison.running.failures import (
     Pairs,
     failure_words,
@@ -33,7 +37,7 @@ from workbench.experiments.measurement.equivalence import Equivalence
 from workbench.experiments.measurement.equivalence_runs import verify_fusion
 from workbench.experiments.measurement.evidence import Evidence, paired_ratio
 from workbench.experiments.measurement.progress import Progress
-from workbench.experiments.measurement.schedule import BUILD, START, TRACE
+from workbench.experiments.measurement.schedule import BATCHES, BUILD, START, TRACE
 from workbench.experiments.measurement.statistics import BlockPlan
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import AnyProgram, own_batch_size
@@ -88,13 +92,14 @@ def run_interleaved(
     verify: bool = False,
     answer_limit_s: float | None = None,
     stop_when_clear: bool = False,
+    samples: Mapping[Optimizations, Trace] | None = None,
     seed: int = 0,
 ) -> InterleavedRun:
     """Measures variants, each in a child process of its own; the first is the baseline.
 
     Args:
       program, trace_steps, step_stats, equivalence_steps, verify, answer_limit_s, stop_when_clear,
-        seed: as of `compare`.
+        samples, seed: as of `compare`.
       budget_s: seconds for all of it, starting and tracing included.
       variants: without their plans.
       progress: shows what is done.
@@ -115,11 +120,12 @@ def run_interleaved(
             workers,
             sample_steps=trace_steps,
             sample_s=budget.share_s(_SAMPLE_SHARE, _LEAST_S),
+            samples=samples,
             progress=progress,
         )
         pairs = list(zip(planned, workers, strict=True))
         left = running(pairs)
-        checks = run_checks(program, left, opened, equivalence_steps, budget, progress)
+        checks = check_losses(left, opened, equivalence_steps, budget, progress)
         left = running(left)
         if verify:
             progress.phase("Verifying what is fused")
@@ -135,26 +141,31 @@ def run_interleaved(
         pilots = list(itertools.compress(pilots, runs))
         # The sessions begin with those of the variants, in their order.
         steps_s = [pilot.step_ns / 1e9 for pilot in pilots[: len(left)]]
-        # As many graphs as were built are built once more.
-        steps, trace_s = steps_to_trace(
-            trace_steps,
-            steps_s,
-            budget.share_s(_TRACES_SHARE, _LEAST_S),
-            progress.took_s(BUILD),
+        # As many graphs as were built are built once more for the batches, and for the traces.
+        steps_of_batches_s, batches_s = seconds_of_batches(
+            program, left, opened, equivalence_steps, budget, progress.took_s(BUILD)
         )
+        for_traces_s = max(_LEAST_S, _TRACES_SHARE * (budget.left_s() - batches_s))
+        steps, trace_s = steps_to_trace(trace_steps, steps_s, for_traces_s, progress.took_s(BUILD))
+        progress.expect(BATCHES, batches_s)
         progress.expect(TRACE, trace_s)
         scales = _scales(program, [variant for variant, _ in left])
         plan, measured = run_blocks(
             sessions,
             pilots,
-            budget_s=max(_LEAST_S, budget.left_s() - trace_s),
-            then_s=trace_s,
+            budget_s=max(_LEAST_S, budget.left_s() - trace_s - batches_s),
+            then_s=trace_s + batches_s,
             progress=progress,
             compared=scales,
             stop_when_clear=stop_when_clear,
         )
         left = running(left)
         progress.evidence(_measured_ratios(left, measured, scales, stop_when_clear, seed))
+        # In sessions of their own, so that nobody waits for them before the first number.
+        checks += check_batches(
+            program, left, opened, equivalence_steps, steps_of_batches_s, progress
+        )
+        left = running(left)
         traces = traced_variants(
             program, *split(left), steps, step_stats=step_stats, progress=progress
         )

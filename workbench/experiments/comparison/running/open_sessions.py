@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import Trace
@@ -45,6 +45,7 @@ def open_sessions(
     *,
     sample_steps: int,
     sample_s: float = math.inf,
+    samples: Mapping[Optimizations, Trace] | None = None,
     progress: Progress,
     recorded: bool = False,
 ) -> tuple[Opened, list[Variant]]:
@@ -57,6 +58,7 @@ def open_sessions(
       sample_steps: steps of the un-staged program to trace for the smart stages; 0
         plans them without a trace.
       sample_s: seconds for each such trace; fewer steps are traced where they are too few.
+      samples: such traces that were taken before, by the setting that they are of.
       progress: shows what is done.
       recorded: on an executor that records its ops: the normal one, where none is chosen.
 
@@ -75,7 +77,12 @@ def open_sessions(
     unplanned = [(v, worker, None) for v, worker in pairs if not v.optimizations.smart_stage]
     smart = [(v, worker) for v, worker in pairs if v.optimizations.smart_stage]
     # In the process of the first variant that is planned on it, whose environment it has.
-    samplers = {_unstaged(v.optimizations): worker for v, worker in reversed(smart)}
+    samples = dict(samples or {})
+    samplers = {
+        _unstaged(v.optimizations): worker
+        for v, worker in reversed(smart)
+        if _unstaged(v.optimizations) not in samples
+    }
     # A function's plan needs none.
     sampled = bool(sample_steps and not isinstance(program, FunctionProgram))
     progress.phase("Building the graphs", BUILD)
@@ -85,7 +92,6 @@ def open_sessions(
     for worker in samplers.values() if sampled else ():
         worker.receive()
     if smart:
-        samples: dict[Optimizations, Trace] = {}
         for unstaged, worker in samplers.items() if sampled else ():
             progress.phase(
                 f"Tracing {sample_steps} steps for the smart stage to be planned on", SAMPLE

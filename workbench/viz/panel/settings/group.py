@@ -19,12 +19,14 @@ class Option:
       value, label: as the setting has it, and on screen.
       refused: why it cannot be had, "" where it can.
       warns: what is said where it is chosen.
+      help: what it does, a short sentence; "" where its group says enough.
     """
 
     value: str
     label: str
     refused: str = ""
     warns: str = ""
+    help: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,9 +64,10 @@ class Group:
       key: of its choice, or of its only number; of a toggle with choices "chosen." and its name.
       title, help: its name and one sentence.
       options: of a choice; empty for a number.
-      numbers: below the choice, or the group's own.
+      numbers: the group's own; those beside a choice stand in the fold, with the flag.
       needs_stage: its numbers count only where a stage is on.
       flag: below the numbers, or None.
+      folded: title of the block in the fold that has the numbers beside a choice.
       refused: why its number cannot be set, "" where it can.
       section: one of SECTIONS, under which it stands.
       more: whether it stands in the section's fold.
@@ -84,3 +87,4 @@ class Group:
     more: bool = False
     toggle: str = ""
     listed: bool = False
+    folded: str = ""

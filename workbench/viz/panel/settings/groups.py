@@ -42,7 +42,6 @@ _FUNCTION_STAGE = (
 _FUNCTION_POOL = (
     "Thread pool of its own: the program is a function; only sessions have thread pools."
 )
-_NOT_MOVED = "Moved: move ops across the line in the Boundary tab first."
 _MOST_THREADS = 256
 _NO_BATCH = "The program does not say how its batches can have another size."
 
@@ -64,14 +63,12 @@ def groups_of(
       toggles: those of the program's author.
     """
     refused = dict(unfit or {})
-    if not cut:
-        refused.setdefault(MOVED, _NOT_MOVED)
     is_function = isinstance(program, FunctionProgram)
     if is_function:
         refused[OWN] = _FUNCTION_STAGE
     return (
-        _stage_group(program, refused),
-        _choice_group(FUSION, refused),
+        _stage_group(program, refused, moved=bool(cut)),
+        dataclasses.replace(_choice_group(FUSION, refused), listed=True),
         _choice_group(EXECUTOR, refused),
         _threads_group(INTER_OP_THREADS),
         _threads_group(INTRA_OP_THREADS),
@@ -91,7 +88,8 @@ def _threads_group(toggle: BuiltInToggle) -> Group:
     return Group(key=toggle.key, title=toggle.title, help=toggle.help, numbers=numbers, more=True)
 
 
-def _stage_group(program: AnyProgram | None, refused: dict[str, str]) -> Group:
+def _stage_group(program: AnyProgram | None, refused: dict[str, str], *, moved: bool) -> Group:
+    """Of the toggle Stage; a boundary that nobody moved is no choice yet."""
     capacity = Number(key="capacity", label="Capacity", title="Most items that the buffer holds")
     threads = Number(key="threads", label="Threads", title="Threads that fill the buffer")
     stale = Number(
@@ -102,8 +100,11 @@ def _stage_group(program: AnyProgram | None, refused: dict[str, str]) -> Group:
         warns="Rows may lack the updates of so many steps: this is another training.",
         stages=FOUND_STAGES,
     )
+    whole = _choice_group(STAGE, refused)
     return dataclasses.replace(
-        _choice_group(STAGE, refused),
+        whole,
+        options=tuple(each for each in whole.options if moved or each.value != MOVED),
+        folded="Buffer of the stage",
         numbers=(capacity, threads, stale),
         needs_stage=True,
         flag=Flag(
@@ -145,6 +146,11 @@ def unfit_options(session: Session) -> dict[str, str]:
 
 def _options(toggle: BuiltInToggle, refused: dict[str, str]) -> tuple[Option, ...]:
     return tuple(
-        Option(value=each.value, label=each.title, refused=refused.get(each.value, ""))
+        Option(
+            value=each.value,
+            label=each.title,
+            refused=refused.get(each.value, ""),
+            help=each.help,
+        )
         for each in toggle.positions
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.experiments.program.as_code import model_code
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.session.session import Session
 
@@ -27,10 +28,7 @@ def program_expression(program: AnyProgram | None, variables: Mapping[str, Any])
             if end is not None and not name.startswith("_"):
                 return f"{name}{end}"
     origin = program.origin if program is not None else None
-    if origin is None or not origin.model:
-        return _PLACEHOLDER
-    given = ", ".join(f"{k}={v!r}" for k, v in origin.options.items() if v is not None)
-    return f"wb.models.{origin.model}({given})"
+    return (model_code(origin) if origin else "") or _PLACEHOLDER
 
 
 def _end_of(value: Any, program: AnyProgram) -> str | None:

@@ -24,11 +24,12 @@ from workbench.viz.panel.settings.options import (
 )
 from workbench.viz.panel.settings.predicted_rate import steps_per_s
 from workbench.viz.panel.settings.setting import MOVED, PanelSetting, setting_of
+from workbench.viz.panel.settings.untried import Untried, untried_of
 from workbench.viz.style import format
 
 _PREDICTED, _MEASURED, _NONE = "predicted", "measured", "none"
 _NOT_PREDICTED = "Not predicted"
-_NO_RUN = "Nothing has run. Run measures this setting; predictions need one run first."
+_NO_RUN = "Nothing has run. Run measures this setting."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,7 @@ class SettingView:
       ran: whether it has been measured.
       excluded: by group and option, why this setting cannot have it.
       unpredicted: why nothing is predicted of any setting, a sentence; "" where something is.
+      untried: toggles elsewhere that are predicted to be faster, and were not run.
     """
 
     key: str
@@ -71,6 +73,7 @@ class SettingView:
     ran: bool
     excluded: dict[str, dict[str, str]]
     unpredicted: str
+    untried: tuple[Untried, ...]
 
 
 def setting_view(
@@ -101,6 +104,7 @@ def setting_view(
             setting, groups, toggles, is_function=session.program_is_function
         ),
         unpredicted=_unpredicted(session),
+        untried=untried_of(session, setting, groups, toggles),
     )
 
 

@@ -12,7 +12,7 @@ from workbench.viz.panel.settings.choices import text_of
 from workbench.viz.panel.settings.group import CHOSEN, OWN_SECTION, TENSORFLOW, Group, Option
 
 # How many of a section are shown at first; the others stand in its fold.
-_AT_ONCE = {TENSORFLOW: 2, OWN_SECTION: 4}
+_AT_ONCE = {TENSORFLOW: 0, OWN_SECTION: 4}
 # What fits side by side into the column, in letters, with the space around each label.
 _WIDTH, _AROUND = 36, 3
 _PROCESS = "Takes a process of its own, about 0.4 GB."

@@ -18,14 +18,17 @@ from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.findings import findings
 from workbench.experiments.comparison.limit import limit
 from workbench.experiments.program.toggles import own_choices
+from workbench.experiments.search.best import Best
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
+from workbench.viz.before_after.view import BeforeAfterView, before_after_view
 from workbench.viz.boundary.drawing.known_cuts import CutTeller
 from workbench.viz.boundary.view import BoundaryView, boundary_view_and_teller
 from workbench.viz.outlets import fragment_of
 from workbench.viz.panel.tabs.ratio_rows import run_name
 from workbench.viz.panel.tabs.runs import runs_view
 from workbench.viz.panel.tabs.step_facts import StepFacts, step_facts
+from workbench.viz.panel.trials import trials_of
 from workbench.viz.panel.words import sentence
 from workbench.viz.style import assets
 from workbench.viz.timeline.view import TimelineView, timeline_view
@@ -35,22 +38,26 @@ THROUGHPUT, TIMELINE, BOUNDARY, PATH, FINDINGS = (
 )
 TWO_RUNS, LENS, MEMORY, LIMIT, WHAT_IF = "two_runs", "lens", "memory", "limit", "what_if"
 TABS = {
+    TWO_RUNS: "Before and after",
     THROUGHPUT: "Throughput",
     TIMELINE: "Timeline",
     BOUNDARY: "Boundary",
     PATH: "Critical path",
     FINDINGS: "Findings",
-    TWO_RUNS: "Two runs",
     LENS: "Embedding lens",
     MEMORY: "Memory",
     LIMIT: "Limit",
     WHAT_IF: "What if",
 }
-# What changes with every run, and what stands against the baseline of the table.
-OF_ALL_RUNS = (THROUGHPUT, WHAT_IF)
+# What is of no run alone, what changes with every run, and what stands against the baseline of
+# the table.
+_OF_NO_RUN = (THROUGHPUT, WHAT_IF)
+OF_ALL_RUNS = (*_OF_NO_RUN, FINDINGS)
 AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
 # What has the names of runs in it.
 _NAMING = (THROUGHPUT, TIMELINE, TWO_RUNS)
+# What changes once the program's graphs are built and other settings predicted.
+OF_GRAPHS = (THROUGHPUT, BOUNDARY, FINDINGS, WHAT_IF)
 # What a click on the words about a missing trace captures.
 CAPTURED_STEPS = 30
 _NO_GRAPH = "What may run ahead is known once the program's graph was built; run it once."
@@ -64,16 +71,18 @@ _SAME_RUN = "Two runs are compared here: choose another run, or another baseline
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Content:
-    """One tab of one run: one of the three.
+    """One tab of one run: one of the four.
 
     Attributes:
       html: what is shown as it is.
+      pair: two runs beside each other; the browser draws their timelines.
       timeline: drawn by the browser.
       boundary: drawn by the browser. `source` is what it was made from, and `teller` says what
         other cuts would give, where it can.
     """
 
     html: str = ""
+    pair: BeforeAfterView | None = None
     timeline: TimelineView | None = None
     boundary: BoundaryView | None = None
     source: StagePlan | Boundary | None = None
@@ -82,12 +91,20 @@ class Content:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Shown:
-    """A run of a session, and the run that it is compared with."""
+    """A run of a session, the run that it is compared with, the newest search, and other tabs."""
 
     session: Session
     run: Run
     base: Run
     facts: StepFacts
+    search: Best | None
+    contents: Contents
+
+    def timeline_of(self, run: Run) -> TimelineView:
+        """The timeline of a run that has a trace, as its tab shows it."""
+        timeline = self.contents.of(run, self.base, TIMELINE).timeline
+        assert timeline is not None
+        return timeline
 
     def traced(self, make: Callable[[Trace], Content]) -> Content:
         """What is made of its trace; without one, what to do."""
@@ -104,10 +121,15 @@ def against_base(run: Run) -> tuple[str, ...]:
 
 
 class Contents:
-    """What the tabs of a session's runs show; what was worked out is kept."""
+    """What the tabs of a session's runs show; what was worked out is kept.
+
+    Attributes:
+      search: the newest search for the best setting; None without one.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.search: Best | None = None
         self._known: dict[tuple[int, int, str, int], Content] = {}
         self._facts: dict[int, StepFacts] = {}
         self._making = threading.RLock()
@@ -140,12 +162,25 @@ class Contents:
 
     def lead(self, run: Run, tab: str) -> str:
         """What a step of the run takes, to stand above a tab; "" of tabs of all runs."""
-        return "" if tab in OF_ALL_RUNS else self.facts(run).words
+        return "" if tab in _OF_NO_RUN else self.facts(run).words
+
+    def learned(self) -> None:
+        """The program's graphs are known by now, and so are predictions."""
+        with self._making:
+            kept = {key: made for key, made in self._known.items() if key[2] not in OF_GRAPHS}
+            self._known = kept
 
     def _build(self, run: Run, base: Run, tab: str) -> Content:
         try:
-            facts = self.facts(run)
-            return _MAKERS[tab](_Shown(session=self._session, run=run, base=base, facts=facts))
+            shown = _Shown(
+                session=self._session,
+                run=run,
+                base=base,
+                facts=self.facts(run),
+                search=self.search,
+                contents=self,
+            )
+            return _MAKERS[tab](shown)
         except WorkbenchError as error:
             return Content(html=said(sentence(str(error))))
 
@@ -194,7 +229,9 @@ def _findings(shown: _Shown) -> Content:
     labels = (comparison.baseline, run.variant)
     kept = tuple(each for each in comparison.variants if each.label in labels)
     compared = findings(dataclasses.replace(comparison, variants=kept))
-    return Content(html=fragment_of(compared, label=shown.run.variant))
+    toggles = [each.toggle for _, found in compared.variants for each in found if each.toggle]
+    trials = trials_of(shown.session, run, toggles)
+    return Content(html=fragment_of(compared, label=run.variant, trials=trials))
 
 
 def _two_runs(shown: _Shown) -> Content:
@@ -207,7 +244,8 @@ def _two_runs(shown: _Shown) -> Content:
     if before is None:
         return _untraced("The baseline", base)
     aligned = align(before, after, labels=(run_name(base), run_name(run)))
-    return Content(html=fragment_of(aligned))
+    timelines = (shown.timeline_of(each) for each in (base, run))
+    return Content(pair=before_after_view(aligned, *timelines))
 
 
 def _lens(shown: _Shown) -> Content:
@@ -225,10 +263,10 @@ def _limit(shown: _Shown) -> Content:
 
 def _what_if(shown: _Shown) -> Content:
     toggles, ceilings = shown.session.predictions, shown.session.ceilings
-    named = [("Toggles", toggles), ("Ceilings", ceilings)]
+    named = [("Search", shown.search), ("Toggles", toggles), ("Ceilings", ceilings)]
     if toggles and ceilings and not (toggles.predicted or ceilings.predicted):
         # One reason holds for both, and is said once.
-        named = [("Toggles", toggles)]
+        named = named[:2]
     parts = [f"<h3>{title}</h3>{fragment_of(each)}" for title, each in named if each]
     return Content(html="".join(parts) or said(_NO_PREDICTION))
 

@@ -127,6 +127,11 @@ def _rates_axis(shown: Run) -> float:
     return ticks_to(max([*rates, *(each.steps_per_s for each in shown.comparison.variants)]))[-1]
 
 
+def result_sentence(session: Session, run: Run, base: Run) -> Pieces:
+    """How a run stands to another one, as (text, strong) pieces."""
+    return _sentence(run, base, session.ratio(run, base))
+
+
 def _sentence(shown: Run, base: Run, ratio: Ratio | None) -> Pieces:
     name, other = run_name(shown), run_name(base, inside=True)
     measured = shown.measured

@@ -8,21 +8,29 @@ import { mountBoundary } from "./mount.js";
 // a kernel that says nothing for so long is gone, or busy for longer than one waits
 const KERNEL_MS = 5000;
 
-// Mounts every boundary of a report. The page stays as it is where one cannot be drawn.
+// Mounts one boundary of a page from the data beside it. The page stays as it is where it cannot be
+// drawn: then there is no view.
+export async function mountBoundaryOf(root, page = document) {
+  try {
+    const packed = page.getElementById(`${root.dataset.wbBoundary}-data`).textContent;
+    const { signal } = new AbortController();
+    const still = [...root.childNodes];
+    const view = mountBoundary(root, await unpacked(fromBase64(packed)), { signal });
+    keepForPaper(root, still);
+    return view;
+  } catch (error) {
+    root.append(element("p", { class: "wb-quiet", role: "status" }, error.message));
+    return null;
+  }
+}
+
+// Mounts every boundary of a page.
 export async function mountBoundaries(page = document) {
   const views = [];
   for (const root of page.querySelectorAll("[data-wb-boundary]")) {
-    try {
-      const packed = page.getElementById(`${root.dataset.wbBoundary}-data`).textContent;
-      const { signal } = new AbortController();
-      const still = [...root.childNodes];
-      views.push(mountBoundary(root, await unpacked(fromBase64(packed)), { signal }));
-      keepForPaper(root, still);
-    } catch (error) {
-      root.append(element("p", { class: "wb-quiet", role: "status" }, error.message));
-    }
+    views.push(await mountBoundaryOf(root, page));
   }
-  return views;
+  return views.filter(Boolean);
 }
 
 // One widget view of a notebook.

@@ -2,23 +2,24 @@
 import { bytesOf } from "../shared/bytes.js";
 import { element, hideStill, keepForPaper } from "../shared/dom.js";
 import { unpacked } from "../shared/packed_json.js";
+import { pageNumber } from "../shared/page_number.js";
 import { fromBase64 } from "../shared/unpack.js";
 import { mountPanel } from "./mount.js";
 import { SETTING_FIELDS, settingKey } from "./setting.js";
+import { letStick } from "./sticking.js";
 
 const ANSWER_LATE = 8000; // ms without an answer until that is said
 const ANSWERS_LATE = "The kernel has not answered yet: it is busy, or not connected.";
 const NOT_FETCHED = "This view was not opened while the kernel was connected; run the cell again.";
 const PANEL_NO_KERNEL = "The kernel is not connected. Views still work.";
-const IDLE = { running: false, share: null, words: "", error: "", details: "" };
-let panels = 0;
+const IDLE = { running: false, share: null, words: "", left: "", phases: [], error: "", details: "" };
 
 // What both have: state by name, who listens, and what was said of settings.
 function newHost(view, state, live) {
   const listeners = new Set();
   const known = new Map();
   const host = {
-    id: ++panels,
+    id: pageNumber(),
     view,
     live,
     state,
@@ -38,7 +39,8 @@ function newHost(view, state, live) {
       const run = state.run_list.find(({ number }) => number === state.shown);
       const base = run && run.against_base.includes(tab) ? state.base : 0;
       const runs = host.view.of_all_runs.includes(tab) ? state.run_list.length : 0;
-      return [tab, state.shown, base, runs, state.edited || 0].join("/");
+      const learned = host.view.of_graphs.includes(tab) ? state.learned : 0;
+      return [tab, state.shown, base, runs, learned, state.edited || 0].join("/");
     },
     set(name, value) {
       if (state[name] === value) return;
@@ -57,8 +59,8 @@ function newHost(view, state, live) {
 }
 
 const SYNCED = [
-  ...SETTING_FIELDS, "view", "run_list", "shown", "base", "tab", "selected", "selected_table", "job", "saved", "status",
-  "edited", "can_undo", "can_redo", "stop_when_clear",
+  ...SETTING_FIELDS, "view", "run_list", "shown", "base", "tab", "selected", "selected_table", "job", "saved",
+  "saved_path", "status", "news", "shape", "learned", "edited", "can_undo", "can_redo", "stop_when_clear",
 ];
 
 export function hostOfModel(model, signal) {
@@ -134,7 +136,8 @@ export function hostOfModel(model, signal) {
       const { resolve } = waiting.get(message.id);
       waiting.delete(message.id);
       if (state.status === ANSWERS_LATE) tellStatus(model.get("status"));
-      resolve({ ...message, data: buffers.length ? bytesOf(buffers[0]) : null, packed: false });
+      const datas = buffers.map(bytesOf);
+      resolve({ ...message, data: datas[0] || null, datas, packed: false });
     }
     if (message.kind === "settings") {
       message.settings.forEach(note);
@@ -190,6 +193,10 @@ export function hostOfPage(stored) {
   host.content = async (tab) => {
     const found = stands(tab);
     if (!found) return { html: stored.missing };
+    if (found.pair) {
+      const datas = found.of.map((key) => fromBase64(stored.contents[key].data));
+      return { ...found, datas, packed: true };
+    }
     return { ...found, data: found.data ? fromBase64(found.data) : null, packed: true };
   };
   return host;
@@ -201,6 +208,7 @@ export function renderPanel({ model, el }) {
   el.append(root);
   const host = hostOfModel(model, life.signal);
   mountPanel(root, host, { signal: life.signal });
+  letStick(root, life.signal);
   hideStill(model.get("still"), life.signal);
   return () => {
     life.abort();

@@ -1,62 +1,32 @@
-// Puts the panel into an element: header, toggles, tabs, footer; undoes all when the signal aborts.
+// Puts the panel into an element: header, strip, toggles, tabs; undoes all when the signal aborts.
 import { element, suppressShortcuts } from "../shared/dom.js";
 import { prefersDark, watchTheme } from "../shared/theme.js";
+import { emptyElement } from "./empty.js";
+import { heightElement } from "./height.js";
 import { panesElement, tabsElement } from "./panes.js";
 import { runEditor } from "./runs_table.js";
-import { runWords, togglesColumn } from "./toggles.js";
+import { SETTING_FIELDS, setOption } from "./setting.js";
+import { stripElement } from "./strip.js";
+import { togglesColumn } from "./toggles.js";
 
-const PANEL_VERSION = 1;
+const PANEL_VERSION = 2;
+const SHOWS_ANOTHER = ["run_list", "shown", "base", "tab", "learned", "edited"];
 
-function headerElement(host, signal) {
+function headerElement(host) {
   const { program, about, machine } = host.view;
-  const head = element(
+  return element(
     "div",
     { class: "wbp-header" },
     element("span", { class: "wbp-name" }, "Workbench"),
     element("span", { class: "wb-quiet wbp-about" }, [program, about].filter(Boolean).join(", ")),
     element("span", { class: "wb-quiet wbp-small" }, machine),
   );
-  if (!host.live) return { root: head, update() {} };
-  const report = element("button", { type: "button", class: "wbp-btn" }, "Report");
-  report.addEventListener("click", () => host.act("report"), { signal });
-  head.append(report);
-  return {
-    root: head,
-    update() {
-      report.disabled = !host.live;
-    },
-  };
-}
-
-// one line in place of the column where the panel is narrow
-function briefElement(host, column, signal) {
-  const name = element("span", { class: "wb-strong" });
-  const rate = element("span", { class: "wb-quiet wbp-small" });
-  const edit = element("button", { type: "button", class: "wbp-btn", "aria-expanded": "false" }, "Edit toggles");
-  const run = element("button", { type: "button", class: "wbp-btn wbp-primary" }, "Run");
-  edit.addEventListener("click", () => {
-    const open = column.root.classList.toggle("wbp-open");
-    edit.setAttribute("aria-expanded", String(open));
-    edit.textContent = open ? "Hide toggles" : "Edit toggles";
-  }, { signal });
-  run.addEventListener("click", () => host.act(host.job().running ? "cancel" : "run"), { signal });
-  const words = element("span", { class: "wbp-grow" }, name, " ", rate);
-  return {
-    root: element("div", { class: "wbp-brief" }, words, edit, run),
-    update() {
-      const said = host.said();
-      name.textContent = said ? said.name : "";
-      rate.textContent = said && said.rate ? `${said.rate} steps/s ${said.source}` : "";
-      run.textContent = runWords(host);
-      run.disabled = !host.live;
-    },
-  };
 }
 
 function contextElement(host, signal) {
   const select = element("select", { "aria-label": "Run shown" });
   select.addEventListener("change", () => host.set("shown", Number(select.value)), { signal });
-  const root = element("div", { class: "wbp-context" }, element("label", { class: "wb-quiet" }, "Run shown ", select));
+  const root = element("div", { class: "wbp-context" }, element("label", { class: "wbp-small" }, "Run shown ", select));
   return {
     root,
     update() {
@@ -68,53 +38,33 @@ function contextElement(host, signal) {
   };
 }
 
-function errorElement(host, signal) {
-  const words = element("p", { class: "wbp-error" });
-  const trace = element("pre", { class: "wbp-code", hidden: "", tabindex: "0" });
-  const show = element("button", { type: "button", class: "wbp-btn", "aria-expanded": "false" }, "Show traceback");
-  show.addEventListener("click", () => {
-    trace.hidden = !trace.hidden;
-    show.setAttribute("aria-expanded", String(!trace.hidden));
-    show.textContent = trace.hidden ? "Show traceback" : "Hide traceback";
-  }, { signal });
-  const again = element("button", { type: "button", class: "wbp-btn" }, "Run again");
-  again.addEventListener("click", () => host.act("run"), { signal });
-  const root = element("div", { class: "wbp-failed", role: "alert", hidden: "" }, words, show, " ", again, trace);
-  return {
-    root,
-    update() {
-      const { error, details } = host.job();
-      root.hidden = !error;
-      words.textContent = error || "";
-      show.hidden = !details;
-      if (trace.textContent !== details) trace.textContent = details || "";
-    },
-  };
-}
-
-// Clicks and radios inside of the throughput table.
+// Clicks and radios inside of the views.
 function watchRuns(root, host, signal) {
   root.addEventListener("click", (event) => {
-    const row = event.target.closest("[data-run]");
-    if (row && !event.target.closest("input")) host.set("shown", Number(row.dataset.run));
-    const toggle = event.target.closest("[data-toggle]");
-    if (toggle) host.act("toggle", { toggle: toggle.dataset.toggle });
-    const untraced = event.target.closest("[data-capture]");
-    if (untraced) host.act("capture", { run: Number(untraced.dataset.capture) });
+    const found = (name) => event.target.closest(`[data-${name}]`)?.dataset;
+    const row = found("run");
+    if (row && !event.target.closest("input")) host.set("shown", Number(row.run));
+    const tried = found("tried");
+    if (tried) host.set("shown", Number(tried.tried));
+    const toggle = found("toggle");
+    if (toggle) host.act("try", { toggle: toggle.toggle, run: host.get("shown") });
+    const untraced = found("capture");
+    if (untraced) host.act("capture", { run: Number(untraced.capture) });
   }, { signal });
   root.addEventListener("change", (event) => {
     if (event.target.name === `wbp-base-${host.id}`) host.set("base", Number(event.target.value));
   }, { signal });
 }
 
-// host: what the panel knows and may ask; see hostOfModel and hostOfPage. stacked: all views below
-// each other, without tabs, as a report has them.
-export function mountPanel(root, host, { signal, stacked = false }) {
-  if (host.view.version !== PANEL_VERSION) {
-    throw new Error(`Panel format ${host.view.version}; this page reads ${PANEL_VERSION}. Run the cell again.`);
-  }
-  root.classList.add("wb", "wbp");
-  root.classList.toggle("wbp-stacked", stacked);
+function showTheme(root, signal) {
+  const paint = () => {
+    root.dataset.wbTheme = prefersDark() ? "dark" : "light";
+  };
+  paint();
+  watchTheme(signal, paint);
+}
+
+function keepKeys(root, host, signal) {
   suppressShortcuts(root, signal);
   // hosts other than JupyterLab ask no attribute before they take a key for a shortcut of theirs
   root.addEventListener("keydown", (event) => {
@@ -127,63 +77,64 @@ export function mountPanel(root, host, { signal, stacked = false }) {
       event.stopPropagation();
     }
   }, { signal });
-  const paint = () => {
-    root.dataset.wbTheme = prefersDark() ? "dark" : "light";
-  };
-  paint();
-  watchTheme(signal, paint);
+}
 
-  const header = headerElement(host, signal);
+function markTabs(buttons, now) {
+  for (const one of buttons) {
+    const on = one.dataset.tab === now;
+    one.setAttribute("aria-selected", String(on));
+    one.tabIndex = on ? 0 : -1;
+  }
+}
+
+// host: what the panel knows and may ask; see hostOfModel and hostOfPage. stacked: all views below
+// each other, without tabs, as a report has them.
+export function mountPanel(root, host, { signal, stacked = false }) {
+  if (host.view.version !== PANEL_VERSION) {
+    throw new Error(`Panel format ${host.view.version}; this page reads ${PANEL_VERSION}. Run the cell again.`);
+  }
+  root.classList.add("wb", "wbp");
+  root.classList.toggle("wbp-stacked", stacked);
+  keepKeys(root, host, signal);
+  showTheme(root, signal);
   const column = togglesColumn(host, signal);
-  const brief = briefElement(host, column, signal);
+  const tryIt = (group, value) => {
+    setOption(host.view.groups.find(({ key }) => key === group), value, host);
+    host.act("run_when_free");
+  };
+  const strip = stripElement(host, column, tryIt, signal);
   const context = contextElement(host, signal);
-  const failed = errorElement(host, signal);
+  const empty = emptyElement(host, signal);
   const links = {
     onNode: (name) => host.set("selected", name || ""),
     onTable: (name) => host.set("selected_table", name || ""),
   };
   const panes = panesElement(host, links, stacked, signal);
   const tabs = tabsElement(host, (key) => host.set("tab", key), signal);
-  const status = element("span", { role: "status" });
-  const saved = element("span", {});
-  const empty = element("p", { class: "wb-sentence wbp-empty" });
+  const line = element("div", { class: "wbp-tabline" }, ...(stacked ? [] : [tabs.bar]), context.root);
   const editor = runEditor(host, signal);
   panes.element("throughput").append(editor.root);
-  const body = element("div", { class: "wbp-body" }, context.root, panes.root);
-  const right = element("div", { class: "wbp-right" }, failed.root, empty, body);
-  if (!stacked) right.prepend(tabs.bar);
-  root.replaceChildren(
-    header.root,
-    brief.root,
-    element("div", { class: "wbp-main" }, column.root, right),
-    element("div", { class: "wbp-footer" }, status, saved),
-  );
+  const body = element("div", { class: "wbp-body" }, panes.root);
+  const right = element("div", { class: "wbp-right" }, line, empty.root, body);
+  root.replaceChildren(headerElement(host), strip.root, element("div", { class: "wbp-main" }, column.root, right));
+  if (!stacked) root.append(heightElement(root, signal));
   watchRuns(right, host, signal);
 
   function showTab() {
     const any = host.get("run_list").length > 0;
-    empty.hidden = any;
-    empty.textContent = "Nothing has run. Run measures this setting; predictions need one run first.";
-    body.hidden = !any;
-    const now = host.get("tab");
-    for (const one of tabs.buttons) {
-      const on = one.dataset.tab === now;
-      one.setAttribute("aria-selected", String(on));
-      one.tabIndex = on ? 0 : -1;
-      one.disabled = !any && !on;
-    }
+    body.hidden = line.hidden = !any;
+    markTabs(tabs.buttons, host.get("tab"));
     if (!any) return Promise.resolve();
-    return stacked ? panes.showAll() : panes.show(now);
+    return stacked ? panes.showAll() : panes.show(host.get("tab"));
   }
   function refresh() {
-    for (const part of [header, column, brief, failed, editor]) part.update();
-    status.textContent = host.status();
-    saved.textContent = host.get("saved") || "";
+    for (const part of [column, strip, empty, editor]) part.update();
   }
   function update(what) {
     if (what.includes("view")) column.rebuild();
+    if (what.some((one) => SETTING_FIELDS.includes(one))) strip.close();
     refresh();
-    if (what.some((one) => ["run_list", "shown", "base", "tab", "edited"].includes(one))) {
+    if (what.some((one) => SHOWS_ANOTHER.includes(one))) {
       context.update();
       showTab();
     }

@@ -1,5 +1,7 @@
 // Tabs and what they show: asked for once, then kept, as long as run and baseline are the same.
+import { mountPair } from "../before_after/embed.js";
 import { mountBoundary } from "../boundary/mount.js";
+import { offerCsv } from "../shared/csv.js";
 import { element } from "../shared/dom.js";
 import { linkPane, markNode, markTable } from "../shared/linking.js";
 import { unpacked } from "../shared/packed_json.js";
@@ -27,7 +29,6 @@ export function tabsElement(host, onTab, signal) {
     const at = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: count - 1 }[event.key];
     if (at === undefined) return;
     const next = buttons[(at + count) % count];
-    if (next.disabled) return;
     onTab(next.dataset.tab);
     next.focus();
     event.preventDefault();
@@ -75,6 +76,16 @@ async function fillPane(holder, key, content, links, host, signal) {
   // markup of the package's own templates, in which every text of the user is escaped
   root.innerHTML = content.html;
   linkPane(root, { ...links, signal });
+  if (content.pair) {
+    const { pair: headers, datas, packed } = content;
+    const pair = await mountPair(root, { headers, datas, packed }, { signal, onNode: links.onNode });
+    offerCsv(root);
+    const select = (name) => {
+      markNode(root, name);
+      pair.selectNode(name, { reveal: true });
+    };
+    return { select };
+  }
   // radios of the same name anywhere in the page are one group
   for (const one of root.querySelectorAll('[name="wbp-base"]')) {
     one.name = `${one.name}-${host.id}`;
@@ -86,16 +97,18 @@ async function fillPane(holder, key, content, links, host, signal) {
     root.querySelector(".wbr-legend").after(element("p", { class: "wbp-few" }, words));
   }
   makeSortable(root, host.sorting, signal);
-  if (host.live) root.querySelectorAll("[data-toggle], [data-capture]").forEach(makeButton);
+  root.querySelectorAll(host.live ? "[data-toggle], [data-capture], [data-tried]" : "[data-tried]").forEach(makeButton);
+  offerCsv(root, key);
   if (content.figures?.length) root.append(figuresElement(host, key, content.figures, signal));
   return { select: (name) => markNode(root, name), table: (name) => markTable(root, name) };
 }
 
-// what only a kernel can do is words where there is none
+// what only a kernel can do is words, or nothing, where there is none
 function makeButton(one) {
-  const button = element("button", { type: "button", class: "wbp-btn" }, ...one.childNodes);
-  Object.assign(button.dataset, one.dataset);
-  one.replaceWith(button);
+  const label = one.getAttribute("aria-label");
+  const made = element("button", { type: "button", class: "wbp-btn", "aria-label": label }, ...one.childNodes);
+  Object.assign(made.dataset, one.dataset);
+  one.replaceWith(made);
 }
 
 export function panesElement(host, links, stacked, signal) {

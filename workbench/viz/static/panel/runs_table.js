@@ -65,7 +65,7 @@ export function runEditor(host, signal) {
   const summary = element("summary", {});
   const root = element(
     "details",
-    { class: "wbp-edit", hidden: "" },
+    { class: "wbp-own", hidden: "" },
     summary,
     element("div", { class: "wbp-words" }, fields.name.root, fields.group.root),
     fields.note.root,
@@ -81,7 +81,7 @@ export function runEditor(host, signal) {
     update() {
       const run = host.get("run_list").find(({ number }) => number === host.get("shown"));
       root.hidden = !host.live || !run;
-      if (!run) return;
+      if (root.hidden) return;
       summary.textContent = `Name, group and note of run ${run.number}`;
       for (const [key, { input }] of Object.entries(fields)) {
         if (document.activeElement !== input) input.value = run.own[key];

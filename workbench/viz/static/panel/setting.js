@@ -41,7 +41,7 @@ export function isSwitched(group, get) {
 }
 
 // The choices with one toggle elsewhere; at the usual choice it is not among them.
-export function chosenWith(group, value, chosen) {
+function chosenWith(group, value, chosen) {
   const { [group.toggle]: _, ...others } = chosen;
   return value === group.options[0].value ? others : { ...others, [group.toggle]: value };
 }
@@ -49,4 +49,10 @@ export function chosenWith(group, value, chosen) {
 // 0 is left to the plan or the program; below it there is nothing
 export function steppedNumber(value, by, { step, most }) {
   return Math.max(0, Math.min(most, value + by * step));
+}
+
+// Puts the toggle of a group elsewhere.
+export function setOption(group, value, host) {
+  if (group.toggle) host.set("chosen", chosenWith(group, value, host.get("chosen")));
+  else host.set(group.key, value);
 }

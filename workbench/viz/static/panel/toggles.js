@@ -1,7 +1,6 @@
 // The column of toggles: built once, then kept up to date in place, so that the focus stays.
 import { element } from "../shared/dom.js";
-import { evidenceElement } from "./evidence.js";
-import { chosenWith, isSwitched, steppedNumber, valueOfGroup } from "./setting.js";
+import { isSwitched, setOption, steppedNumber, valueOfGroup } from "./setting.js";
 
 function chipElement({ kind, text, title }) {
   const mark = element("i", { class: `wbp-mark wbp-${kind}`, "aria-hidden": "true" });
@@ -14,16 +13,12 @@ function refusedId(name, options, option) {
   return `${name}-${first.value}-refused`;
 }
 
-function setOption(group, value, host) {
-  if (group.toggle) host.set("chosen", chosenWith(group, value, host.get("chosen")));
-  else host.set(group.key, value);
-}
-
 function listElement(group, name, host, signal) {
   const list = element("select", { class: "wbp-list", "aria-label": group.title });
   for (const option of group.options) {
     const attributes = { value: option.value, "data-label": option.label, title: option.refused || null };
-    list.append(element("option", attributes, option.label));
+    const words = option.help ? `${option.label}: ${option.help.replace(/\.$/, "")}` : option.label;
+    list.append(element("option", attributes, words));
   }
   list.addEventListener("change", () => setOption(group, list.value, host), { signal });
   return list;
@@ -70,32 +65,45 @@ function flagElement({ key, label, title, refused }, name, host, signal) {
   return { rows, input, key, refused };
 }
 
-function groupElement(group, number, host, signal) {
-  const name = `wbp-${host.id}-${number}`;
-  const head = element("div", { class: "wbp-head" }, element("span", { class: "wb-strong" }, group.title));
-  const root = element("div", { class: "wbp-group", "data-group": group.key }, head);
-  const made = { root, group, numbers: group.numbers.map((one) => numberElement(one, group.title, host, signal)) };
-  if (group.options.length) {
-    made.choice = choiceElement(group, name, host, signal);
-    root.append(made.choice);
-  } else head.append(...made.numbers.map((one) => one.row));
-  if (group.help) root.append(element("p", { class: "wbp-help" }, group.help));
+// Why options cannot be had, folded away; those that share a reason share its sentence.
+function whyNotElements(group, name) {
   const reasons = new Map(group.options.map((one) => [one.refused, refusedId(name, group.options, one)]));
   reasons.delete("");
-  for (const [reason, id] of reasons) root.append(element("p", { class: "wbp-help", id }, reason));
-  if (group.options.length && made.numbers.length) {
-    root.append(element("div", { class: "wbp-two" }, ...made.numbers.map((one) => one.row)));
-    root.append(...made.numbers.map((one) => one.warns).filter(Boolean));
-  }
+  if (!reasons.size) return [];
+  const words = [...reasons].map(([reason, id]) => element("p", { class: "wbp-help", id }, reason));
+  return [element("details", { class: "wbp-whynot" }, element("summary", {}, "Why not all?"), ...words)];
+}
+
+// The numbers beside a choice, and its flag: a block of the fold.
+function foldedElement(made, name, host, signal) {
+  const { group, numbers } = made;
+  const head = element("div", { class: "wbp-head" }, element("span", { class: "wb-strong" }, group.folded));
+  const rows = element("div", { class: "wbp-two" }, ...numbers.map((one) => one.row));
+  const root = element("div", { class: "wbp-group", "data-group": `${group.key}-folded` }, head, rows);
+  root.append(...numbers.map((one) => one.warns).filter(Boolean));
   if (group.flag) {
     made.flag = flagElement(group.flag, name, host, signal);
     root.append(...made.flag.rows);
   }
+  return root;
+}
+
+function groupElement(group, number, host, signal) {
+  const name = `wbp-${host.id}-${number}`;
+  const head = element("div", { class: "wbp-head" }, element("span", { class: "wb-strong", title: group.help }, group.title));
+  const root = element("div", { class: "wbp-group", "data-group": group.key }, head);
+  const made = { root, group, numbers: group.numbers.map((one) => numberElement(one, group.title, host, signal)) };
+  made.help = element("p", { class: "wbp-help" }, group.help);
+  if (group.options.length) {
+    made.choice = choiceElement(group, name, host, signal);
+    root.append(made.choice);
+    if (group.folded) made.folded = foldedElement(made, name, host, signal);
+  } else head.append(...made.numbers.map((one) => one.row));
   // what the setting now excludes, and what a switched toggle means
   made.why = element("p", { class: "wbp-help", id: `${name}-excluded`, hidden: "" });
   made.warns = element("p", { class: "wbp-help", hidden: "" });
   made.chips = element("div", { class: "wbp-chips" });
-  root.append(made.why, made.warns, made.chips);
+  root.append(made.help, ...whyNotElements(group, name), made.why, made.warns, made.chips);
   return made;
 }
 
@@ -126,6 +134,8 @@ function updateGroup(made, host, said) {
   made.why.textContent = [...new Set(Object.values(excluded))].join(" ");
   made.why.hidden = !made.why.textContent;
   const chosen = group.options.find(({ value }) => value === valueOfGroup(group, host.get));
+  made.help.textContent = (!group.listed && chosen?.help) || (chosen?.help ? "" : group.help);
+  made.help.hidden = !made.help.textContent;
   made.warns.textContent = (chosen && chosen.warns) || "";
   made.warns.hidden = !made.warns.textContent;
   const idle = group.needs_stage && host.get("stage") === "off";
@@ -150,124 +160,37 @@ function thousands(value) {
   return String(value).replace(/\B(?=(\d{3})+$)/g, "\u2009");
 }
 
-// What is known of the setting, the progress of a run, and the buttons.
-function summaryElement(host, signal) {
-  const parts = {
-    from: element("div", { class: "wb-quiet wbp-small" }),
-    rate: element("span", { class: "wbp-big" }),
-    half: element("span", { class: "wbp-small" }),
-    beside: element("div", { class: "wbp-small" }),
-    why: element("div", { class: "wb-quiet wbp-small" }),
-    bar: element("div", { class: "wbp-bar", role: "progressbar", "aria-label": "Run", hidden: "" }),
-    words: element("div", { class: "wbp-small", hidden: "" }),
-    left: element("div", { class: "wb-quiet wbp-small" }),
-    evidence: evidenceElement(host),
-    clear: element("input", { type: "checkbox" }),
-    run: element("button", { type: "button", class: "wbp-btn wbp-primary" }, "Run"),
-    copy: element("button", { type: "button", class: "wbp-btn" }, "Copy as Python"),
-    find: element("button", { type: "button", class: "wbp-btn wbp-wide" }, "Find the best"),
-    code: element("pre", { class: "wbp-code", tabindex: "0", hidden: "", "aria-label": "Python of this setting" }),
-    copied: element("div", { class: "wb-quiet wbp-small", hidden: "" }),
-  };
-  parts.fill = element("i", {});
-  parts.bar.append(parts.fill);
-  parts.run.addEventListener("click", () => host.act(host.job().running ? "cancel" : "run"), { signal });
-  parts.find.addEventListener("click", () => host.act("find_best"), { signal });
-  parts.clear.addEventListener("change", () => host.set("stop_when_clear", parts.clear.checked), { signal });
-  parts.copy.addEventListener("click", () => copyCode(parts, host), { signal });
-  parts.root = element(
-    "div",
-    { class: "wbp-sum" },
-    parts.from,
-    element("div", {}, parts.rate, " ", parts.half),
-    parts.beside,
-    parts.why,
-    parts.bar,
-    parts.words,
-    parts.left,
-    parts.evidence.root,
-    element("label", { class: "wbp-flag" }, parts.clear, "Stop when clear"),
-    element("div", { class: "wbp-buttons" }, parts.run, parts.copy, parts.find),
-    parts.code,
-    parts.copied,
-  );
-  return parts;
-}
-
-async function copyCode(parts, host) {
-  const said = host.said();
-  if (!said) return;
-  parts.code.textContent = said.code;
-  parts.code.hidden = parts.copied.hidden = false;
-  parts.copied.textContent = "Copied";
-  try {
-    await navigator.clipboard.writeText(said.code);
-  } catch {
-    parts.copied.textContent = "This page may not copy; select the lines above.";
-    getSelection().selectAllChildren(parts.code);
-  }
-}
-
-const SOURCES = { measured: "This setting, measured", predicted: "This setting, predicted" };
-
-function updateSummary(parts, host) {
-  const said = host.said();
-  const job = host.job();
-  parts.from.textContent = said ? SOURCES[said.source] || "This setting" : "This setting";
-  parts.rate.textContent = said ? said.rate : "";
-  parts.half.textContent = said && said.rate ? `${said.half} steps/s` : "";
-  parts.beside.textContent = said ? said.beside : host.live ? "…" : "This setting is not stored in the page.";
-  // the reason stands once, not beside each toggle
-  const why = said && said.unpredicted && !said.beside.includes(said.unpredicted) ? said.unpredicted : "";
-  parts.why.textContent = why;
-  parts.bar.hidden = !job.running;
-  parts.bar.classList.toggle("wbp-unknown", job.running && job.share === null);
-  parts.fill.style.width = job.share === null ? "" : `${100 * job.share}%`;
-  if (job.share === null) parts.bar.removeAttribute("aria-valuenow");
-  else parts.bar.setAttribute("aria-valuenow", String(Math.round(100 * job.share)));
-  parts.words.textContent = job.words;
-  parts.words.hidden = !job.words;
-  parts.left.textContent = [job.left, job.result, job.machine].filter(Boolean).join(". ");
-  parts.evidence.update();
-  parts.clear.checked = Boolean(host.get("stop_when_clear"));
-  parts.clear.disabled = !host.live || job.running;
-  parts.run.textContent = runWords(host);
-  parts.run.classList.toggle("wbp-primary", !job.running);
-  parts.run.disabled = parts.find.disabled = !host.live;
-  parts.find.hidden = job.running;
-  parts.copy.disabled = !said;
-  if (!said || parts.code.textContent !== said.code) parts.code.hidden = parts.copied.hidden = true;
-}
-
-export function runWords(host) {
-  const said = host.said();
-  if (host.job().running) return "Cancel";
-  return said && said.ran ? "Run again" : "Run";
+// What a block of the fold has of a group: its numbers and flag, or the toggle itself.
+function foldedPart({ group, root, folded, numbers }) {
+  if (group.more) return [{ root, count: 1, on: (get) => Number(isSwitched(group, get)) }];
+  if (!folded) return [];
+  const keys = [...numbers.map(({ number }) => number.key), ...(group.flag ? [group.flag.key] : [])];
+  return [{ root: folded, count: keys.length, on: (get) => keys.filter((key) => get(key)).length }];
 }
 
 // A part of the column: its toggles, and a fold with those that are not needed at first.
 function sectionElement([key, title], groups, open) {
   const root = element("div", { class: "wbp-section", role: "group", "aria-label": title, "data-section": key });
   root.append(element("div", { class: "wbp-kind" }, title));
-  const folded = groups.filter(({ group }) => group.more);
+  const parts = groups.flatMap(foldedPart);
   root.append(...groups.filter(({ group }) => !group.more).map((one) => one.root));
-  if (!folded.length) return { key, root, folded };
+  if (!parts.length) return { key, root, parts };
   const summary = element("summary", {});
-  const inner = element("div", { class: "wbp-folded" }, ...folded.map((one) => one.root));
+  const inner = element("div", { class: "wbp-folded" }, ...parts.map((one) => one.root));
   const fold = element("details", { class: "wbp-more", open: open ? "" : null }, summary, inner);
   root.append(fold);
-  return { key, root, folded, fold, summary };
+  return { key, root, parts, fold, summary };
 }
 
-function updateSection({ folded, summary }, host) {
+function updateSection({ parts, summary }, host) {
   if (!summary) return;
-  const on = folded.filter(({ group }) => isSwitched(group, host.get)).length;
-  summary.textContent = `More (${folded.length})${on ? `, ${on} switched` : ""}`;
+  const sum = (all) => all.reduce((before, one) => before + one, 0);
+  const on = sum(parts.map((part) => part.on(host.get)));
+  summary.textContent = `More (${sum(parts.map(({ count }) => count))})${on ? `, ${on} switched` : ""}`;
 }
 
 export function togglesColumn(host, signal) {
-  const summary = summaryElement(host, signal);
-  const root = element("div", { class: "wbp-left" }, summary.root);
+  const root = element("div", { class: "wbp-left", role: "group", "aria-label": "Toggles" });
   let groups = [];
   let sections = [];
   // what a program refuses may be known only once its graphs were built
@@ -276,7 +199,7 @@ export function togglesColumn(host, signal) {
     const open = new Set(sections.filter(({ fold }) => fold && fold.open).map(({ key }) => key));
     for (const one of sections) one.root.remove();
     groups = host.view.groups.map((group, i) => groupElement(group, i, host, signal));
-    const begins = ({ group }) => first && group.more && isSwitched(group, host.get);
+    const begins = (made) => first && foldedPart(made).some(({ on }) => on(host.get));
     sections = host.view.sections.flatMap((section) => {
       const own = groups.filter(({ group }) => group.section === section[0]);
       return own.length ? [sectionElement(section, own, open.has(section[0]) || own.some(begins))] : [];
@@ -290,7 +213,6 @@ export function togglesColumn(host, signal) {
     update() {
       for (const made of groups) updateGroup(made, host, host.said());
       for (const section of sections) updateSection(section, host);
-      updateSummary(summary, host);
     },
     flash(key) {
       const made = groups.find(({ group }) => group.key === key);

@@ -35,12 +35,12 @@ def test_every_name_of_the_command_line_is_in_the_table():
 
 
 def test_the_panel_draws_each_position():
-    groups = {group.key: group for group in groups_of(None)}
+    groups = {group.key: group for group in groups_of(None, cut="-hash")}
     for toggle in WITH_POSITIONS:
         group = groups[toggle.key]
         assert (group.title, group.help) == (toggle.title, toggle.help)
-        drawn = [(option.value, option.label) for option in group.options]
-        assert drawn == [(each.value, each.title) for each in toggle.positions]
+        drawn = [(option.value, option.label, option.help) for option in group.options]
+        assert drawn == [(each.value, each.title, each.help) for each in toggle.positions]
     assert groups[BATCH_SIZE.key].title == "Batch size"
 
 

@@ -55,6 +55,20 @@ def test_a_toggle_that_is_off_shows_what_its_best_option_would_give(session):
     assert chips["fusion"] == ()
 
 
+def test_what_is_predicted_to_be_faster_and_was_not_run_is_offered(session):
+    offered = seen(session, PanelSetting()).untried
+    # The program's own stage has run.
+    assert [(each.group, each.value, each.label) for each in offered] == [
+        ("stage", "smart", "Stage: SmartStage")
+    ]
+    assert offered[0].gain.startswith("+")
+    # Once it has run, it is offered no more; nor is anything before a prediction.
+    found = measured([OFF, SMART])
+    session.add(with_trace(found), [OFF, SMART])
+    assert seen(session, PanelSetting()).untried == ()
+    assert seen(Session(PROGRAM), PanelSetting()).untried == ()
+
+
 def test_no_percentage_of_a_difference_that_may_be_none(session):
     found = measured([OFF, STAGE], half=0.6)
     session.add(with_trace(found), [OFF, STAGE])

@@ -4,6 +4,7 @@ import { drawFrame, drawOverlay } from "../draw/draw_frame.js";
 import { layoutLanes } from "../draw/layout.js";
 import { GUTTER, bisect, fitWindow, panWindow, zoomWindow } from "../draw/scales.js";
 import { fillCard, placeCard } from "./hover.js";
+import { addMarking } from "./marking.js";
 import { spanOfNode } from "./nodes.js";
 import { pickAt, stepAt } from "./pick.js";
 import { findMatches, matchWords, nextMatch } from "./search.js";
@@ -13,23 +14,35 @@ import { fillTable } from "./table.js";
 const TABLE_DELAY = 120; // ms without a change of the window before the Table is summed again
 
 export function newController(s, parts, signal, onSelect) {
-  let asked = false;
+  const listeners = new Set();
+  let due = ""; // what the next frame draws: "", "overlay" or "all"
   let timer = 0;
-  signal.addEventListener("abort", () => clearTimeout(timer));
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    listeners.clear();
+  });
 
   function frame() {
-    asked = false;
-    if (!signal.aborted && s.width > 0) drawNow();
+    const all = due === "all";
+    due = "";
+    if (signal.aborted || s.width <= 0) return;
+    if (all) drawNow();
+    else drawOver();
+  }
+  function drawOver() {
+    drawOverlay(parts.over.getContext("2d"), s);
   }
   function drawNow() {
     rescale(s);
     drawFrame(parts.lanes.getContext("2d"), s);
-    drawOverlay(parts.over.getContext("2d"), s);
+    drawOver();
   }
-  function invalidate() {
-    if (asked) return;
-    asked = true;
-    requestAnimationFrame(frame);
+  function invalidate(what = "all") {
+    if (!due) requestAnimationFrame(frame);
+    if (due !== "all") due = what;
+  }
+  function tell(kind, value) {
+    for (const heard of listeners) heard(kind, value);
   }
   function later() {
     if (!s.flags.table) return;
@@ -39,13 +52,21 @@ export function newController(s, parts, signal, onSelect) {
 
   const view = {
     state: s,
+    parts,
     drawNow,
     invalidate,
+    later,
+    tell,
+    // calls back with what changed, and to what: "window", "cursor", "range", "node", "search", …
+    listen(heard) {
+      listeners.add(heard);
+    },
     setWindow(window) {
       s.window = window;
       rescale(s);
       invalidate();
       later();
+      tell("window", window);
     },
     zoom(factor) {
       const [from, to] = s.window;
@@ -68,9 +89,10 @@ export function newController(s, parts, signal, onSelect) {
     moveStep(by) {
       if (!s.model.steps) return;
       s.step = Math.max(0, Math.min(s.model.steps - 1, s.step + by));
+      tell("step", s.step);
       view.setWindow(windowOnStep(s, s.step));
     },
-    select(i, { reveal = false, tell = true } = {}) {
+    select(i, { reveal = false, tell: noted = true } = {}) {
       s.selected = i;
       if (i >= 0) {
         const k = stepOf(s.model, i);
@@ -80,7 +102,7 @@ export function newController(s, parts, signal, onSelect) {
       }
       parts.describe(i);
       invalidate();
-      if (tell) onSelect(i);
+      if (noted) onSelect(i);
     },
     // The span of a graph node in the step that is shown, else the nearest; "" clears. Tells nobody.
     // Returns whether the node is there; where it is not, nothing is selected.
@@ -98,6 +120,7 @@ export function newController(s, parts, signal, onSelect) {
       view.select(found && found.kind === "span" ? found.i : -1);
     },
     hover(x, y) {
+      tell("cursor", x < GUTTER ? null : s.window[0] + (x - GUTTER) / s.scale);
       const found = x < 0 ? null : pickAt(s, x, y);
       const hovered = found && found.kind === "span" ? found.i : -1;
       if (found) {
@@ -107,7 +130,7 @@ export function newController(s, parts, signal, onSelect) {
       } else view.hideCard();
       if (hovered === s.hovered) return;
       s.hovered = hovered;
-      drawOverlay(parts.over.getContext("2d"), s);
+      drawOver();
     },
     hideCard() {
       parts.card.hidden = true;
@@ -117,6 +140,7 @@ export function newController(s, parts, signal, onSelect) {
       s.matches = findMatches(s.model, query);
       parts.found.textContent = matchWords(s.model, s.matches, query);
       invalidate();
+      tell("search", query);
     },
     nextMatch() {
       if (!s.matches) return;
@@ -147,8 +171,10 @@ export function newController(s, parts, signal, onSelect) {
         view.refit();
       }
       invalidate();
+      tell(flag, s.flags[flag]);
       return s.flags[flag];
     },
   };
+  addMarking(view, signal);
   return view;
 }

@@ -59,21 +59,29 @@ async function fill(view, bytes, packed) {
   view.setData(packed ? await inflate(bytes) : bytes);
 }
 
-// Mounts every timeline of a report. The page stays as it is where one cannot be drawn.
+// Mounts one timeline of a page from the data beside it. The page stays as it is where it cannot be
+// drawn: then there is no view.
+export async function mountTimeline(root, page = document) {
+  const id = root.dataset.wbTimeline;
+  try {
+    const header = JSON.parse(page.getElementById(`${id}-header`).textContent);
+    const packed = fromBase64(page.getElementById(`${id}-data`).textContent);
+    const signal = new AbortController().signal;
+    const still = [...root.childNodes];
+    const view = mount(root, header, await inflate(packed), { signal });
+    keepForPaper(root, still);
+    return view;
+  } catch (error) {
+    root.append(element("p", { class: "wb-quiet", role: "status" }, error.message));
+    return null;
+  }
+}
+
+// Mounts every timeline of a page.
 export async function mountAll(page = document) {
   const views = [];
   for (const root of page.querySelectorAll("[data-wb-timeline]")) {
-    const id = root.dataset.wbTimeline;
-    try {
-      const header = JSON.parse(page.getElementById(`${id}-header`).textContent);
-      const packed = fromBase64(page.getElementById(`${id}-data`).textContent);
-      const signal = new AbortController().signal;
-      const still = [...root.childNodes];
-      views.push(mount(root, header, await inflate(packed), { signal }));
-      keepForPaper(root, still);
-    } catch (error) {
-      root.append(element("p", { class: "wb-quiet", role: "status" }, error.message));
-    }
+    views.push(await mountTimeline(root, page));
   }
-  return views;
+  return views.filter(Boolean);
 }

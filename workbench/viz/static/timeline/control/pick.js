@@ -5,6 +5,7 @@ import { GUTTER, bisect } from "../draw/scales.js";
 
 const REACH = 1.5; // px
 const LOOKED_AT = 20000;
+const SNAP = 5; // px
 
 export function pickAt(s, px, py) {
   const row = rowAt(s.layout, py);
@@ -49,4 +50,30 @@ function pickGap({ model }, row, t) {
 export function stepAt({ model }, t) {
   const k = bisect(0, model.steps, (i) => model.stepEnd[i] >= t);
   return k < model.steps && model.stepStart[k] <= t ? k : -1;
+}
+
+// The moment at a point; where the start or end of a span of its lane, or of a step, is near, that.
+export function momentNear(s, px, py) {
+  const { model } = s;
+  const t = s.window[0] + (px - GUTTER) / s.scale;
+  let near = SNAP / s.scale;
+  const [low, high] = [t - near, t + near];
+  let best = t;
+  const offer = (at) => {
+    if (Math.abs(at - t) >= near) return;
+    [best, near] = [at, Math.abs(at - t)];
+  };
+  const lane = rowAt(s.layout, py)?.lane;
+  if (lane && lane.kind !== "buffer" && !model.pending) {
+    const last = Math.min(lane.first + lane.count, firstEnding(model, lane, low) + LOOKED_AT);
+    for (let i = firstEnding(model, lane, low); i < last && model.start[i] <= high; i++) {
+      offer(model.start[i]);
+      offer(model.start[i] + model.dur[i]);
+    }
+  }
+  for (let k = bisect(0, model.steps, (i) => model.stepEnd[i] >= low); k < model.steps && model.stepStart[k] <= high; k++) {
+    offer(model.stepStart[k]);
+    offer(model.stepEnd[k]);
+  }
+  return best;
 }

@@ -31,6 +31,13 @@ export function newState(model, theme, flags = { ...OPENING_FLAGS }) {
     hovered: -1,
     query: "",
     matches: null,
+    // 1 for each family that the legend keeps; null for all
+    kept: null,
+    // [from, to] in ns: the stretch that is marked, and the box that is being drawn
+    range: null,
+    box: null,
+    // the moment under the pointer, where timelines share a cursor
+    cursor: null,
     flags,
     x(t) {
       return GUTTER + (t - this.window[0]) * this.scale;

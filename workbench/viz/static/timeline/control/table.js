@@ -1,27 +1,10 @@
-// The Table: what is in view, by op type. The same sums as TimelineView.in_view.
+// The Table: what is in view, by op type.
+import { offerCsv } from "../../shared/csv.js";
 import { element } from "../../shared/dom.js";
 import { NBSP, duration, fixed, integer } from "../../shared/format.js";
-import { CLASSES, RUN, WAIT } from "../draw/decode.js";
+import { WAIT } from "../draw/decode.js";
 import { swatch } from "../draw/swatches.js";
-
-export function inView(model, [from, to]) {
-  const groups = new Map();
-  const { start, dur, family, name, nameOp } = model;
-  for (let i = 0; i < name.length; i++) {
-    const end = start[i] + dur[i];
-    if (end < from || start[i] > to || family[i] === RUN || name[i] >= model.pathNames) continue;
-    const key = nameOp[name[i]] * CLASSES + family[i];
-    let row = groups.get(key);
-    if (!row) {
-      row = { op: model.ops[nameOp[name[i]]], family: family[i], spans: 0, total: 0, longest: 0 };
-      groups.set(key, row);
-    }
-    row.spans++;
-    row.total += Math.min(end, to) - Math.max(start[i], from);
-    if (dur[i] > row.longest) row.longest = dur[i];
-  }
-  return [...groups.values()].sort((a, b) => b.total - a.total || (a.op < b.op ? -1 : 1));
-}
+import { inView } from "./sums.js";
 
 // the window as the ruler would write its ends: decimals follow its width
 export function rangeWords([from, to], total) {
@@ -31,7 +14,7 @@ export function rangeWords([from, to], total) {
 }
 
 export function fillTable(holder, s) {
-  const rows = inView(s.model, s.window);
+  const rows = inView(s.model, s.window, s.kept);
   const head = [["Op"], ["Family"], ["Spans", 1], ["Time in view", 1], ["Longest", 1]];
   const right = (number) => (number ? "wb-right" : null);
   const cells = ({ op, family, spans, total, longest }) => [
@@ -61,8 +44,9 @@ export function fillTable(holder, s) {
       element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row)))),
     ),
   );
+  offerCsv(holder, "in-view");
 }
 
-function familyWords(model, family) {
+export function familyWords(model, family) {
   return family === WAIT ? "wait" : model.header.families[family][0];
 }

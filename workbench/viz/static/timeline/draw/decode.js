@@ -98,6 +98,8 @@ export function decode(header, bytes = null) {
     lanes: header.lanes,
     duration: header.duration,
     shown: header.shown,
+    // what the strip is wide; timelines of one scale have one
+    whole: header.whole || header.duration,
     pending: !bytes,
     critical: columns.critical || null,
     pathNames: header.pathNames,

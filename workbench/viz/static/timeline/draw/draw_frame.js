@@ -3,6 +3,7 @@
 import { duration, integer } from "../../shared/format.js";
 import { laneOf, stepOf } from "./decode.js";
 import { drawBuffer, drawPending, drawSpans } from "./draw_lanes.js";
+import { drawMarks } from "./draw_marks.js";
 import { drawPathLinks, lightsPath } from "./draw_path.js";
 import { drawStrip } from "./draw_strip.js";
 import { setFont, shorten, textWidth } from "./labels.js";
@@ -124,6 +125,7 @@ function drawStepLabel(ctx, s, k, x, width) {
 
 export function drawOverlay(ctx, s) {
   ctx.setTransform(s.ratio, 0, 0, s.ratio, 0, 0);
+  ctx.wbFont = "";
   ctx.clearRect(0, 0, s.width, s.layout.height);
   if (s.model.pending) return;
   ctx.save();
@@ -135,6 +137,12 @@ export function drawOverlay(ctx, s) {
     drawSends(ctx, s);
   }
   if (s.selected >= 0) drawSelection(ctx, s);
+  ctx.restore();
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(GUTTER, STEP_ROW, s.width - GUTTER, s.layout.height);
+  ctx.clip();
+  drawMarks(ctx, s);
   ctx.restore();
 }
 

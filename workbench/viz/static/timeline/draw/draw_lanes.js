@@ -16,6 +16,11 @@ const RUN_OPS_MIN = 150;
 const GAP_MIN = 64;
 const DIMMED = 0.18;
 
+// whether the legend keeps other families alone
+function isFiltered(s, family) {
+  return s.kept !== null && !s.kept[family];
+}
+
 function drawColumns(ctx, s, row, merged) {
   const { pixels } = merged;
   let from = 0;
@@ -29,14 +34,14 @@ function drawColumns(ctx, s, row, merged) {
     held = null;
   };
   for (let p = 0; p < pixels; p++) {
-    const { family, share } = columnAt(merged, p);
+    const { family, share, faint } = columnAt(merged, p, s.kept);
     if (family < 0) {
       flush(p);
       continue;
     }
     const tall = Math.max(3, Math.round(share * row.height));
     const off = leavesPath(s, row, family, merged.path[p]);
-    const shade = s.matches && !merged.hit[p] ? DIMMED : off ? OFF_PATH : 1;
+    const shade = faint || (s.matches && !merged.hit[p]) ? DIMMED : off ? OFF_PATH : 1;
     const alpha = shade * (family === RUN ? 0.09 : 1);
     const fill = family === RUN ? s.theme.ink : family === WAIT ? s.theme.ink2 : s.theme.mark[family];
     if (held && held.tall === tall && held.fill === fill && held.alpha === alpha) continue;
@@ -51,7 +56,8 @@ function drawColumns(ctx, s, row, merged) {
 
 function drawWait(ctx, s, row, i, x, width) {
   const { theme, model } = s;
-  ctx.globalAlpha = s.matches ? DIMMED : 1;
+  const dimmed = s.matches || isFiltered(s, WAIT);
+  ctx.globalAlpha = dimmed ? DIMMED : 1;
   ctx.fillStyle = hatchFill(ctx, theme);
   ctx.fillRect(x, row.y, width, row.height);
   ctx.strokeStyle = theme.ink2;
@@ -90,7 +96,7 @@ function drawRun(ctx, s, row, i, x, width) {
 function drawOp(ctx, s, row, i, x, width) {
   const { theme, model } = s;
   const family = model.family[i];
-  const marked = !s.matches || s.matches[model.name[i]] === 1;
+  const marked = (!s.matches || s.matches[model.name[i]] === 1) && !isFiltered(s, family);
   const shown = width > 4 ? width - 1 : width;
   const off = leavesPath(s, row, family, model.critical && model.critical[i]);
   ctx.globalAlpha = !marked ? DIMMED : off ? OFF_PATH : 1;

@@ -17,7 +17,7 @@ function paintStrip(theme, model, width, ratio) {
   g.scale(ratio, ratio);
   const families = theme.fill.length;
   const bins = model.stripWait.length;
-  const pixels = Math.floor(width);
+  const pixels = Math.floor(width * (model.duration / model.whole));
   const hatch = hatchFill(g, theme);
   for (let p = 0; p < pixels && bins; p++) {
     const low = Math.floor((p * bins) / pixels);
@@ -42,7 +42,7 @@ function paintStrip(theme, model, width, ratio) {
 }
 
 function stripEdges(s) {
-  const scale = (s.width - GUTTER) / s.model.duration;
+  const scale = (s.width - GUTTER) / s.model.whole;
   const left = Math.min(s.width - 6, Math.max(GUTTER, GUTTER + s.window[0] * scale));
   return [left, Math.max(left + 6, Math.min(s.width, GUTTER + s.window[1] * scale))];
 }

@@ -1,4 +1,5 @@
 // Which spans of a lane are drawn by themselves, and what the pixel columns hold of the others.
+import { CHUNK, chunkHits, chunkPaths, chunkTimes } from "./chunks.js";
 import { CLASSES } from "./decode.js";
 import { bisect } from "./scales.js";
 
@@ -21,6 +22,12 @@ export function newColumns(pixels) {
   };
 }
 
+function addChunk({ cover, hit, path }, pixel, chunk, scale, { times, hits, paths }) {
+  for (let f = 0; f < CLASSES; f++) cover[pixel * CLASSES + f] += times[chunk * CLASSES + f] * scale;
+  if (hits && hits[chunk]) hit[pixel] = 1;
+  if (paths && paths[chunk]) path[pixel] = 1;
+}
+
 // Fills `into` for one lane: cover[pixel * CLASSES + family] is the share of the pixel that merged
 // spans of the family cover, hit[pixel] whether any of them is searched for, path[pixel] whether
 // any is marked in `critical`; singles and gaps are spans to draw, and spans before which a gap of
@@ -35,12 +42,28 @@ export function mergeLane(model, lane, [from, to], into, matches, gapMin, critic
   const scale = pixels / (to - from);
   const gapNs = gapMin / scale;
   const last = Math.min(lane.first + lane.count, start.length);
+  const tables = {
+    times: chunkTimes(model),
+    hits: chunkHits(model, matches),
+    paths: chunkPaths(model, critical),
+  };
   let i = firstEnding(model, lane, from);
   let end = i > lane.first ? start[i - 1] + dur[i - 1] : Infinity;
   for (; i < last; i++) {
     const begin = start[i];
     if (gap[i] !== 0 && begin - end >= gapNs) gaps.push(i);
     if (begin > to) break;
+    if (i % CHUNK === 0 && i + CHUNK <= last && begin >= from) {
+      const behind = i + CHUNK - 1;
+      const stop = start[behind] + dur[behind];
+      const pixel = ((begin - from) * scale) | 0;
+      if (pixel < pixels && (stop - from) * scale <= pixel + 1) {
+        addChunk(into, pixel, i / CHUNK, scale, tables);
+        end = stop;
+        i = behind;
+        continue;
+      }
+    }
     end = begin + dur[i];
     const width = dur[i] * scale;
     if (width >= SINGLE_MIN) {
@@ -73,12 +96,20 @@ export function mergeLane(model, lane, [from, to], into, matches, gapMin, critic
   return into;
 }
 
-// the family with most time in the pixel, and the share covered by all of them; -1 for none
-export function columnAt({ cover }, pixel) {
+// The family with most time in the pixel, and the share covered; -1 for none. Where some families are
+// kept, the others count only where none of these is, and are then faint.
+export function columnAt({ cover }, pixel, kept = null) {
+  const only = mostOf(cover, pixel, kept);
+  if (!kept || only.family >= 0) return only;
+  return { ...mostOf(cover, pixel, null), faint: true };
+}
+
+function mostOf(cover, pixel, kept) {
   let best = -1;
   let most = 0;
   let share = 0;
   for (let f = 0, at = pixel * CLASSES; f < CLASSES; f++, at++) {
+    if (kept && !kept[f]) continue;
     share += cover[at];
     if (cover[at] > most) {
       most = cover[at];

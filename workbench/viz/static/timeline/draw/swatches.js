@@ -16,12 +16,15 @@ export function repaintSwatches(root, theme) {
   }
 }
 
+// a button for each family, and one for waits
 export function legend(theme, families) {
-  const items = families.map(([name, code], f) =>
-    element("li", {}, swatch(theme, f), name, element("span", { class: "wb-quiet" }, ` ${code}`)),
-  );
-  items.push(element("li", {}, swatch(theme, WAIT), "wait"));
-  return element("ul", { class: "wb-legend", "aria-label": "Op families" }, ...items);
+  const items = [...families.map(([name, code], f) => [f, name, code]), [WAIT, "wait", ""]];
+  const shown = items.map(([family, name, code]) => {
+    const words = code ? [name, element("span", { class: "wb-quiet" }, ` ${code}`)] : [name];
+    const attributes = { type: "button", "aria-pressed": "false", "data-family": family };
+    return element("li", {}, element("button", attributes, swatch(theme, family), ...words));
+  });
+  return element("ul", { class: "wb-legend", "aria-label": "Op families: a click shows one alone" }, ...shown);
 }
 
 // 12 px wide and tall

@@ -1,0 +1,75 @@
+"""Export: what was written, in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.number_words import counted
+
+CAUTION = (
+    "A SavedModel is code that may read and write files: load it only if you trust who made it."
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Export:
+    """A SavedModel that was written.
+
+    Attributes:
+      path: its folder.
+      signatures: names of its signatures.
+      replaced: how many nodes of each of Workbench's types became stock ops.
+      kept: the types of Workbench's ops that it still has.
+      rows: how many rows each EmbeddingVariable has, by its name.
+      stage_inputs: inputs that stand for what a stage handed out.
+      left_out: names of functions that train, and that it does not have.
+    """
+
+    path: Path
+    signatures: tuple[str, ...]
+    replaced: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    kept: tuple[str, ...] = ()
+    rows: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    stage_inputs: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """What was written, and how it loads."""
+        lines = [CAUTION, f"Wrote {self.path}: {', '.join(self.signatures) or 'no signature'}."]
+        total = sum(self.replaced.values())
+        if self.kept:
+            lines.append(
+                f"It keeps {counted(len(self.kept), 'type')} of Workbench's ops: load it with "
+                "wb.load_saved(folder)."
+            )
+        else:
+            lines.append(
+                f"Stock TensorFlow loads it: {counted(total, 'node')} of Workbench's became stock "
+                "ops."
+            )
+        lines += [f"  {name}: {counted(rows, 'row')}" for name, rows in self.rows.items()]
+        if self.stage_inputs:
+            lines.append(f"Stages are left out; new inputs: {', '.join(self.stage_inputs)}.")
+        if self.left_out:
+            lines.append(f"Left out, as they train: {', '.join(self.left_out)}.")
+        return "\n".join(lines)
+
+    def document(self) -> dict[str, Any]:
+        """The same as values that JSON can hold."""
+        return {
+            "kind": "export",
+            **dataclasses.asdict(self),
+            "path": os.fsdecode(self.path),
+            "replaced": dict(self.replaced),
+            "rows": dict(self.rows),
+        }
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def __repr__(self) -> str:
+        return self.describe()

@@ -1,0 +1,1 @@
+"""Replaces Workbench's ops in graphs and functions by calls of functions of stock ops."""

@@ -1,0 +1,169 @@
+"""The file of a SavedModel: Workbench's ops in its functions become calls of stock functions."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from google.protobuf.message import DecodeError
+from tensorflow.core.protobuf import saved_model_pb2
+
+from workbench.errors import DataError, UnsupportedError
+from workbench.exporting.lowering.library import Library
+from workbench.exporting.lowering.lower import PREFIX, Lowering
+
+FILE, _FINGERPRINT = "saved_model.pb", "fingerprint.pb"
+# How TensorFlow calls an object that has children alone.
+_NOTHING = "_generic_user_object"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lowered:
+    """What became of a SavedModel's nodes.
+
+    Attributes:
+      counts: how many nodes of each of Workbench's types were replaced.
+      left_out: names of the functions that train, and were left out.
+    """
+
+    counts: Mapping[str, int]
+    left_out: tuple[str, ...] = ()
+
+
+def read_saved_model(folder: Path) -> saved_model_pb2.SavedModel:
+    """The content of a SavedModel's file.
+
+    Raises:
+      DataError: there is none in the folder, or it cannot be read.
+    """
+    saved = saved_model_pb2.SavedModel()
+    try:
+        saved.ParseFromString((folder / FILE).read_bytes())
+    except OSError as error:
+        raise DataError(f"{folder}: no SavedModel: {FILE}: {error.strerror}") from error
+    except DecodeError as error:
+        raise DataError(f"{folder}: {FILE} is damaged") from error
+    if not saved.meta_graphs:
+        raise DataError(f"{folder}: {FILE} has no model")
+    return saved
+
+
+def own_ops(meta: Any) -> set[str]:
+    """The types of Workbench's ops in a meta graph."""
+    graph = meta.graph_def
+    bodies = [graph.node, *(function.node_def for function in graph.library.function)]
+    return {node.op for nodes in bodies for node in nodes if node.op.startswith(PREFIX)}
+
+
+def is_of_objects(meta: Any) -> bool:
+    """Whether TensorFlow 2 wrote a meta graph: functions and objects, no session's graph."""
+    return bool(meta.object_graph_def.nodes)
+
+
+def lower_saved_model(folder: Path) -> Lowered:
+    """Replaces Workbench's ops in the file of a SavedModel of TensorFlow 2, in place.
+
+    Functions that train and that no signature calls are left out, where they have no stock form.
+
+    Raises:
+      UnsupportedError: what a signature needs has no stock form.
+    """
+    saved = read_saved_model(folder)
+    counts: dict[str, int] = {}
+    left_out: list[str] = []
+    for meta in saved.meta_graphs:
+        if own_ops(meta):
+            lowering, dropped = _lower(meta)
+            left_out += dropped
+            for op, count in lowering.counts.items():
+                counts[op] = counts.get(op, 0) + count
+    if counts or left_out:
+        (folder / FILE).write_bytes(saved.SerializeToString(deterministic=True))
+        _write_fingerprint(folder)
+    return Lowered(counts=counts, left_out=tuple(left_out))
+
+
+def _lower(meta: Any) -> tuple[Lowering, list[str]]:
+    graph = meta.graph_def
+    library = Library(graph.library.function)
+    lowering = Lowering(list(library.functions))
+    served = library.called_by(graph.node)
+    lowered, refused = {}, {}
+    for name in library.with_own_ops():
+        try:
+            lowered[name] = library.lowered(name, lowering)
+        except UnsupportedError as error:
+            if name in served:
+                raise
+            refused[name] = error
+    dropped = {
+        name
+        for name, function in library.functions.items()
+        if name in refused or library.called_by(function.node_def) & refused.keys()
+    }
+    if dropped & served:
+        raise next(iter(refused.values()))
+    nodes = lowering.nodes(graph.node, "the model", _unknown)
+    kept = [lowered.get(name, library.functions[name]) for name in library.functions]
+    kept = [function for function in kept if function.signature.name not in dropped]
+    functions = [*kept, *lowering.functions.all()]
+    gradients = [each for each in graph.library.gradient if each.gradient_func not in dropped]
+    registered = [
+        each for each in graph.library.registered_gradients if each.gradient_func not in dropped
+    ]
+    labels = _drop_objects(meta.object_graph_def, dropped)
+    _set(graph.node, nodes)
+    _set(graph.library.function, functions)
+    _set(graph.library.gradient, gradients)
+    _set(graph.library.registered_gradients, registered)
+    stripped = meta.meta_info_def.stripped_op_list.op
+    _set(stripped, [op for op in stripped if not op.name.startswith(PREFIX)])
+    return lowering, labels
+
+
+def _drop_objects(objects: Any, dropped: set[str]) -> list[str]:
+    """Takes functions from the objects that have them; returns their names there."""
+    names = {}
+    for node in objects.nodes:
+        names.update({child.node_id: child.local_name for child in node.children})
+    labels = []
+    for number, node in enumerate(objects.nodes):
+        if node.bare_concrete_function.concrete_function_name in dropped:
+            # Its number stays taken, by an object without content.
+            node.user_object.identifier = _NOTHING
+            node.user_object.version.producer = node.user_object.version.min_consumer = 1
+        held = list(node.function.concrete_functions)
+        stay = [name for name in held if name not in dropped]
+        if stay != held:
+            node.function.concrete_functions[:] = stay
+            labels.append(names.get(number, "") or held[0])
+    for name in dropped & objects.concrete_functions.keys():
+        del objects.concrete_functions[name]
+    return labels
+
+
+def _set(field: Any, values: list[Any]) -> None:
+    """Makes copies of messages the content of a repeated field, from which they may come."""
+    copies = [type(value).FromString(value.SerializeToString()) for value in values]
+    del field[:]
+    field.extend(copies)
+
+
+def _unknown(text: str) -> tf.TensorShape:
+    del text
+    return tf.TensorShape(None)
+
+
+def _write_fingerprint(folder: Path) -> None:
+    """Writes the fingerprint anew, which TensorFlow makes of the file; without one it loads too."""
+    if not (folder / _FINGERPRINT).exists():
+        return
+    (folder / _FINGERPRINT).unlink()
+    with contextlib.suppress(ImportError, ValueError, RuntimeError):
+        from tensorflow.python.saved_model import fingerprinting_utils
+
+        fingerprinting_utils.write_fingerprint(str(folder))

@@ -1,0 +1,247 @@
+"""The part of a session's graph that signatures need, cut where their inputs begin."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+from workbench.core.graph.graph_view import node_name
+from workbench.core.graph.op_types import INPUTS, STAGE_TAKE, VARIABLES
+from workbench.errors import OptionError, UnsupportedError
+from workbench.exporting.session.signatures import renamed, tensor_names
+from workbench.exporting.session.stages import puts_of
+
+EMBEDDING = "WorkbenchEmbeddingVariable"
+_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+_FILLS = "InitializeTable"
+# Hints that belong to the session's machines, or name nodes that may be gone.
+_HINTS = ("_class", "_output_shapes")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GraphPart:
+    """What signatures need of a graph.
+
+    Attributes:
+      nodes: NodeDefs without devices; variables and EmbeddingVariables are not among them.
+      variables: NodeDefs of the variables that these read.
+      embeddings: NodeDefs of the EmbeddingVariables.
+      initializers: names of the nodes that fill the hash tables among `nodes`.
+      signatures: by name, of the tensors of this part.
+      stage_inputs: inputs that stand for what a stage handed out.
+      old_names: of tensors that are new here, the ones of the graph that they stand for.
+    """
+
+    nodes: tuple[Any, ...]
+    variables: tuple[Any, ...]
+    embeddings: tuple[Any, ...]
+    initializers: tuple[str, ...]
+    signatures: Mapping[str, Any]
+    stage_inputs: tuple[str, ...]
+    old_names: Mapping[str, str]
+
+
+def part_of(
+    graph: tf.Graph, graph_def: graph_pb2.GraphDef, signatures: Mapping[str, Any]
+) -> GraphPart:
+    """The part of a graph that signatures need.
+
+    Args:
+      graph: of the session.
+      graph_def: its definition.
+      signatures: by name.
+
+    Raises:
+      OptionError: an output depends on a placeholder that is no input.
+      UnsupportedError: an output depends on the input pipeline, or on Python code.
+    """
+    return _Cut(graph, graph_def, signatures).part()
+
+
+class _Cut:
+    """Follows the graph from the outputs to the inputs."""
+
+    def __init__(self, graph: tf.Graph, graph_def: Any, signatures: Mapping[str, Any]) -> None:
+        self._graph = graph
+        self._nodes = {node.name: node for node in graph_def.node}
+        self._signatures = signatures
+        self._new: dict[str, node_def_pb2.NodeDef] = {}
+        # A tensor that is read in place of another, by the name of that one.
+        self._instead: dict[str, str] = {}
+        self._inputs = {name for each in signatures.values() for name in _names(each.inputs)}
+        # Of each take that inputs stand for, by name and number of what it hands out.
+        self._stage_inputs: dict[tuple[str, int], tuple[str, str]] = {}
+
+    def part(self) -> GraphPart:
+        for signature in self._signatures.values():
+            for key, info in signature.inputs.items():
+                for name in tensor_names(info):
+                    self._begin_at(name, key)
+        reached: dict[str, set[str]] = {}
+        for name, signature in self._signatures.items():
+            reached[name] = self._follow(f"signature {name!r}", _names(signature.outputs))
+        kept = set().union(*reached.values())
+        initializers = self._initializers(kept)
+        for name in initializers:
+            kept |= self._follow("the initializer of a table", [f"^{name}"])
+        nodes = [self._copy(self._node(name), kept) for name in self._in_order(kept)]
+        # An input that no output needs is an input all the same.
+        begins = {node_name(self._at(name)) for name in self._inputs} - kept
+        nodes += [self._copy(self._node(name), kept) for name in sorted(begins)]
+        return GraphPart(
+            nodes=tuple(node for node in nodes if node.op not in VARIABLES | {EMBEDDING}),
+            variables=tuple(node for node in nodes if node.op in VARIABLES),
+            embeddings=tuple(node for node in nodes if node.op == EMBEDDING),
+            initializers=initializers,
+            signatures={name: self._signature(name, reached[name]) for name in self._signatures},
+            stage_inputs=tuple(key for key, _ in self._of_stages()),
+            old_names={new: old for old, new in self._instead.items()},
+        )
+
+    def _node(self, name: str) -> Any:
+        return self._new.get(name) or self._nodes[name]
+
+    def _at(self, tensor: str) -> str:
+        """The tensor that is read in place of another, or that one itself."""
+        tensor = tensor if ":" in tensor or tensor.startswith("^") else f"{tensor}:0"
+        while tensor in self._instead:
+            tensor = self._instead[tensor]
+        return tensor
+
+    def _begin_at(self, tensor: str, key: str) -> None:
+        """Has the part begin at a tensor."""
+        name = tensor if ":" in tensor else f"{tensor}:0"
+        # Not one with a default, which may come from the training's input.
+        if self._nodes[node_name(name)].op != "Placeholder" and name not in self._instead:
+            self._instead[name] = self._placeholder(name, key)
+
+    def _placeholder(self, tensor: str, key: str) -> str:
+        """A new placeholder of the dtype and shape of a tensor."""
+        like = self._graph.get_tensor_by_name(tensor)
+        name, number = f"inputs/{key}", 0
+        while name in self._nodes or name in self._new:
+            number += 1
+            name = f"inputs/{key}_{number}"
+        node = node_def_pb2.NodeDef(name=name, op="Placeholder")
+        node.attr["dtype"].type = like.dtype.base_dtype.as_datatype_enum
+        node.attr["shape"].shape.CopyFrom(like.shape.as_proto())
+        self._new[name] = node
+        return f"{name}:0"
+
+    def _follow(self, signature: str, outputs: Iterable[str]) -> set[str]:
+        """Names of the nodes that outputs need."""
+        reached: set[str] = set()
+        waiting = [self._at(name) for name in outputs]
+        while waiting:
+            text = waiting.pop()
+            name = node_name(text)
+            node = self._node(name)
+            if node.op == STAGE_TAKE and not text.startswith("^"):
+                waiting.append(self._behind_stage(node, text))
+                continue
+            if name in reached or node.op == STAGE_TAKE:
+                continue
+            self._require_known(signature, node)
+            reached.add(name)
+            waiting += [self._at(each) for each in node.input]
+        return reached
+
+    def _initializers(self, kept: set[str]) -> tuple[str, ...]:
+        """Names of the nodes that fill hash tables among those that are kept."""
+        return tuple(
+            node.name
+            for node in self._nodes.values()
+            if node.op.startswith(_FILLS) and node_name(node.input[0]) in kept
+        )
+
+    def _behind_stage(self, take: Any, tensor: str) -> str:
+        """The tensor that is read in place of one that a stage hands out.
+
+        That is what was put, where it is computed from inputs; else a new input.
+        """
+        number = int(tensor.partition(":")[2])
+        for put in puts_of(take, self._nodes.values()):
+            (_, *record) = [text for text in put.input if not text.startswith("^")]
+            if self._comes_from_inputs(record):
+                self._instead[tensor] = self._at(record[number])
+                return self._instead[tensor]
+        key = f"{take.attr['stage'].s.decode() or take.name}_{number}".replace("/", "_")
+        self._instead[tensor] = self._placeholder(tensor, key)
+        self._stage_inputs[take.name, number] = key, self._instead[tensor]
+        return self._instead[tensor]
+
+    def _of_stages(self) -> list[tuple[str, str]]:
+        """Inputs that stand for what stages hand out, and their tensors, in order."""
+        return [self._stage_inputs[at] for at in sorted(self._stage_inputs)]
+
+    def _comes_from_inputs(self, tensors: Iterable[str]) -> bool:
+        """Whether an input is among tensors, or among what they are computed from."""
+        begins = {node_name(self._at(name)) for name in self._inputs}
+        seen: set[str] = set()
+        waiting = [self._at(text) for text in tensors]
+        while waiting:
+            name = node_name(waiting.pop())
+            if name in begins:
+                return True
+            if name not in seen:
+                seen.add(name)
+                waiting += [self._at(text) for text in self._node(name).input]
+        return False
+
+    def _require_known(self, signature: str, node: Any) -> None:
+        if node.op == "Placeholder" and node.name not in self._new:
+            if f"{node.name}:0" not in self._inputs:
+                raise OptionError(
+                    f"{signature}: its outputs need the placeholder {node.name!r}, "
+                    "which is none of its inputs; give it as one"
+                )
+        elif node.op in INPUTS:
+            raise UnsupportedError(
+                f"{signature}: its outputs need {node.name!r} ({node.op}), which reads "
+                "the training's input; give the tensors that it hands out as inputs"
+            )
+        elif node.op in _PYTHON:
+            raise UnsupportedError(
+                f"{signature}: its outputs need {node.name!r} ({node.op}), which calls "
+                "Python code of this process; an export has none"
+            )
+
+    def _copy(self, node: Any, kept: set[str]) -> node_def_pb2.NodeDef:
+        copy = node_def_pb2.NodeDef()
+        copy.CopyFrom(node)
+        copy.device = ""
+        for hint in _HINTS:
+            copy.attr.pop(hint, None)
+        inputs = [self._at(text) for text in node.input]
+        copy.input[:] = [
+            text for text in inputs if not text.startswith("^") or node_name(text) in kept
+        ]
+        return copy
+
+    def _in_order(self, kept: set[str]) -> list[str]:
+        return [name for name in (*self._nodes, *self._new) if name in kept]
+
+    def _signature(self, name: str, reached: set[str]) -> Any:
+        """The signature, of new tensors, with the inputs that stand for what a stage handed out."""
+        old = self._signatures[name]
+        names = {text: self._at(text) for text in (*_names(old.inputs), *_names(old.outputs))}
+        signature = type(old)(method_name=old.method_name)
+        for key, info in old.inputs.items():
+            signature.inputs[key].CopyFrom(renamed(info, names))
+        for key, info in old.outputs.items():
+            signature.outputs[key].CopyFrom(renamed(info, names))
+        for key, tensor in self._of_stages():
+            if node_name(tensor) in reached:
+                node = self._new[node_name(tensor)]
+                info = signature.inputs[key]
+                info.name, info.dtype = tensor, node.attr["dtype"].type
+                info.tensor_shape.CopyFrom(node.attr["shape"].shape)
+        return signature
+
+
+def _names(infos: Mapping[str, Any]) -> list[str]:
+    return [name for info in infos.values() for name in tensor_names(info)]
