@@ -10,12 +10,14 @@ machine's own clock. Prints the goals beside the figures.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import workbench as wb
 from tests.builders.serving import lindley_ns
 from tests.unit.experiments.serving.test_load_generator import md1_latency_ns
@@ -93,7 +95,6 @@ def part_model(toggles: list[str], rounds: int, budget: str) -> None:
             clients=(1, 8, 32),
             rounds=rounds,
             budget=budget,
-            progress=lambda text: None,
         )
     print(f"\n### The model of 26 tables\n\n{comparison}\n")
     _print_medians(comparison)

@@ -305,8 +305,8 @@ _TABLE: Sequence[Outlets] = (
         text=serving_text,
         template="serving/serving.html.j2",
         macro="serving",
-        frame="wbq wbv",
-        sheets=("predictions", "serving"),
+        frame="wbq wbs wbv",
+        sheets=("predictions", "search", "serving"),
     ),
     Outlets(
         kinds=(LearnedCosts,),

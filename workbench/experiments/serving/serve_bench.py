@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import require_at_least
@@ -15,6 +16,7 @@ from workbench.experiments.measurement.amounts import seconds_of
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.variant import Variant
+from workbench.experiments.serving.loads import loads_of
 from workbench.experiments.serving.p99_limit import P99Limit
 from workbench.experiments.serving.points import Load, LoadPoint, RateAtLimit
 from workbench.experiments.serving.receipts import receipt
@@ -37,8 +39,6 @@ _CHILD = "workbench.experiments.serving.server.child:main"
 _REQUESTS, _COMPARED = 128, 16
 # A model may be large, and is loaded once a session.
 _LOAD_S = 60.0
-_MOST_CLIENTS, _MOST_PER_S = 1024, 1e7
-_UNLOADED = Load(kind="single stream")
 DEFAULT_CLIENTS = (1, 8, 32)
 
 
@@ -107,18 +107,9 @@ def serve_bench(
             child=_CHILD,
         ) as workers:
             opened = _opened(program, variants, workers, shown)
-            rows = tuple(opened.requests.by_rows)
-            plan = schedule(
-                [(load, size) for size in rows for load in loads],
-                variants=len(variants),
-                searched_rows=len(rows) if limit else 0,
-                rounds=rounds,
-                budget_s=spent.left_s(),
-            )
+            plan = _plan(opened, loads, rounds, spent.left_s(), searches=limit is not None)
             shown.phase(_expected(plan))
-            run = Rounds(workers, plan, shown, seed)
-            points = run.run_loads()
-            at_limit = [_searched(run, size, limit, points) for size in rows] if limit else []
+            points, at_limit = _run(Rounds(workers, plan, shown, seed), opened, limit)
     finally:
         shown.end()
     return ServingComparison(
@@ -126,47 +117,16 @@ def serve_bench(
         signature=program.signature,
         requests_from=opened.requests.made_from,
         variants=tuple(
-            _variant(variant, opened.loaded[at], points[at], [found[at] for found in at_limit])
+            _variant(variant, opened.loaded[at], points[at], [rates[at] for rates in at_limit])
             for at, variant in enumerate(variants)
         ),
         receipts=opened.receipts,
         rounds=rounds,
         environment=machine(),
-        settings={
-            "block": f"{plan.block_s:.2g} s",
-            "requests": f"{_REQUESTS} different ones of each number of rows, sent in turn",
-            "p99 limit": limit.words if limit else "none",
-            "open loop": f"at most {OPEN_CLIENTS} requests at one time",
-            "seed": seed,
-            "took": f"{spent.spent_s():.0f} s",
-        },
+        settings=_settings(plan, limit, seed, spent.spent_s()),
         command=command,
         taken_at=taken_at,
     )
-
-
-def loads_of(clients: Sequence[int], rates: Sequence[float]) -> list[Load]:
-    """The loads that are measured; one client first, since it is the unloaded model.
-
-    Raises:
-      OptionError: a number out of range, or twice.
-    """
-    loads = [_UNLOADED]
-    for count in clients:
-        if not isinstance(count, int) or not 1 <= count <= _MOST_CLIENTS:
-            raise OptionError(f"clients has {count!r}; expected 1 to {_MOST_CLIENTS}")
-        if count > 1:
-            loads.append(Load(kind="clients", clients=count))
-    for rate in rates:
-        if not 0 < rate <= _MOST_PER_S:
-            raise OptionError(
-                f"rates has {rate!r}; expected above 0 to {_MOST_PER_S:,.0f} a second"
-            )
-        loads.append(Load(kind="open loop", clients=OPEN_CLIENTS, rate=float(rate)))
-    twice = next((load for load in loads if loads.count(load) > 1), None)
-    if twice is not None:
-        raise OptionError(f"the load of {twice.label} is asked for twice; name each once")
-    return loads
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -198,6 +158,42 @@ def _opened(
             for variant, answers in zip(variants[1:], others, strict=True)
         ]
     return _Opened(requests=requests, loaded=loaded, receipts=tuple(receipts))
+
+
+def _plan(
+    opened: _Opened, loads: Sequence[Load], rounds: int, left_s: float, *, searches: bool
+) -> Schedule:
+    """How the time that is left is divided."""
+    rows = tuple(opened.requests.by_rows)
+    return schedule(
+        [(load, size) for size in rows for load in loads],
+        variants=len(opened.loaded),
+        searched_rows=len(rows) if searches else 0,
+        rounds=rounds,
+        budget_s=left_s,
+    )
+
+
+def _run(
+    run: Rounds, opened: _Opened, limit: P99Limit | None
+) -> tuple[list[list[LoadPoint]], list[list[RateAtLimit]]]:
+    """The points of each variant; for each number of rows, the rate at the limit of each."""
+    points = run.run_loads()
+    if limit is None:
+        return points, []
+    return points, [_searched(run, rows, limit, points) for rows in opened.requests.by_rows]
+
+
+def _settings(plan: Schedule, limit: P99Limit | None, seed: int, took_s: float) -> dict[str, Any]:
+    """What a reader must know of the measurement."""
+    return {
+        "block": f"{plan.block_s:.2g} s",
+        "requests": f"{_REQUESTS} different ones of each number of rows, sent in turn",
+        "p99 limit": limit.words if limit else "none",
+        "open loop": f"at most {OPEN_CLIENTS} requests at one time",
+        "seed": seed,
+        "took": f"{took_s:.0f} s",
+    }
 
 
 def _searched(

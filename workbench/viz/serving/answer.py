@@ -146,7 +146,7 @@ def _answers_words(best: _Result) -> Pieces:
 def _next(best: _Result, findings: tuple[ServingFinding, ...]) -> str:
     longer = best.p99 is not None and best.p99.interval.low > _LONGER
     if best.standing == _FASTER:
-        words = f"Serve with {best.label}; the code below measures it again."
+        words = f"Serve with {best.label}; code for a session of your own is below."
         if longer:
             words += f" Its p99 is longer.{_mend(best.label, findings)}"
         return words

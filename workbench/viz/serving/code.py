@@ -1,4 +1,4 @@
-"""The cell that measures a served model again."""
+"""The cell that measures a served model again, and the session that serves it with a setting."""
 
 from __future__ import annotations
 
@@ -34,6 +34,35 @@ def serving_code(comparison: ServingComparison) -> str:
     lines += [f"    rates={list(rates)},"] if rates else []
     lines.append(f"    p99_limit={limit / 1e9:g}," if limit else "    p99_limit=None,")
     return "\n".join([*lines, f"    rounds={comparison.rounds},", ")", "comparison"])
+
+
+def session_code(setting: Optimizations, signature: str) -> str:
+    """Python that loads a SavedModel into a session with this setting; `folder` is the model's."""
+    lines = ["import tensorflow as tf", "import workbench as wb", ""]
+    of_session: list[str] = []
+    for choice in setting.switched:
+        before = choice.toggle.environment(choice.value)
+        (lines if before else of_session).extend(
+            choice.toggle.code(choice.value, is_function=False)
+        )
+    policy = f'wb.executor_options("{setting.executor}")' if setting.executor else ""
+    lines += [f"config = {policy or 'tf.compat.v1.ConfigProto()'}", *of_session]
+    for name in ("inter_op", "intra_op"):
+        if count := getattr(setting, f"{name}_threads"):
+            lines.append(f"config.{name}_parallelism_threads = {count}")
+    if setting.fuses_graph:
+        lines += [
+            "with tf.Graph().as_default(), tf.compat.v1.Session() as planning:",
+            '    model = tf.compat.v1.saved_model.loader.load(planning, ["serve"], folder)',
+            f"    plan = wb.plan_fusion(model, signature={json.dumps(signature)})",
+            "config = wb.apply(plan, config)",
+        ]
+    lines += [
+        "session = tf.compat.v1.Session(graph=tf.Graph(), config=config)",
+        "with session.graph.as_default():",
+        '    tf.compat.v1.saved_model.loader.load(session, ["serve"], folder)',
+    ]
+    return "\n".join(lines)
 
 
 def _expression(setting: Optimizations) -> str:

@@ -205,9 +205,10 @@ def rate_words(estimate: Estimate) -> str:
 
 
 def rate_parts(estimate: Estimate) -> tuple[str, str]:
-    """A rate and its interval: "1 020" and "± 14", or "282" and "(6–2 200)" of a wide one."""
+    """A rate and its interval: "1 020" and "± 14", or "282" and "(6.1–2 200)" of a wide one."""
     value, low, high = estimate.value, estimate.low, estimate.high
-    return format.rate(value, unit="").rstrip(), format.rate_interval(value, low, high)
+    interval = format.rate_interval(value, low, high) if low < high else ""
+    return format.rate(value, unit="").rstrip(), interval
 
 
 def _place(point: Plotted) -> Estimate:

@@ -29,7 +29,7 @@ def serving_page(comparisons: Sequence[ServingComparison]) -> str:
             title=f"How fast {programs} is served",
             machine=", ".join(filter(None, machine)),
             views=views,
-            style=assets.view_page_style("predictions", "serving"),
+            style=assets.view_page_style("predictions", "search", "serving"),
             version=importlib.metadata.version("recsys-workbench"),
         )
     )

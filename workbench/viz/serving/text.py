@@ -40,6 +40,8 @@ def serving_text(view: ServingView) -> str:
         lines += wrapped(note)
     if view.code:
         lines += ["", "Measure it again:", *map(plain, view.code.splitlines())]
+    if view.in_program:
+        lines += ["", "In a program of your own:", *map(plain, view.in_program.splitlines())]
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.serving.findings import ServingFinding, find
 from workbench.experiments.serving.points import LoadPoint
 from workbench.experiments.serving.results import ServedVariant, ServingComparison
@@ -15,7 +16,7 @@ from workbench.viz.comparison.answer import Pieces
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.comparison.environment import environment_pairs, setting_pairs
 from workbench.viz.serving.answer import best_label, more_news, serving_answer
-from workbench.viz.serving.code import serving_code
+from workbench.viz.serving.code import serving_code, session_code
 from workbench.viz.serving.load_chart import LoadChart
 from workbench.viz.serving.load_charts import load_charts
 from workbench.viz.serving.loads import load_name, row_counts, rows_name, telling_load
@@ -64,6 +65,7 @@ class ServingView:
       requests_from: where the requests came from.
       notes: what a reader must know, a sentence each.
       settings, environment: (name, value) pairs.
+      in_program: code of a session with the best setting; "" where nothing is switched.
       code: what measures it again: the command, or the cell where Python asked.
       taken_at: when it was measured, "" where that is not known.
     """
@@ -88,6 +90,7 @@ class ServingView:
     notes: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
     environment: tuple[tuple[str, str], ...]
+    in_program: str
     code: str
     taken_at: str
 
@@ -120,9 +123,16 @@ def serving_view(comparison: ServingComparison) -> ServingView:
         notes=tuple(dict.fromkeys(notes)),
         settings=setting_pairs(comparison.settings),
         environment=environment_pairs(comparison.environment),
+        in_program=_in_program(comparison, best),
         code=comparison.command or serving_code(comparison),
         taken_at=_moment(comparison.taken_at),
     )
+
+
+def _in_program(comparison: ServingComparison, best: str | None) -> str:
+    """How the best setting is switched on in a program of one's own."""
+    setting = comparison.variant(best).optimizations if best else Optimizations()
+    return "" if setting.is_all_off else session_code(setting, comparison.signature)
 
 
 def _rows(findings: Sequence[ServingFinding]) -> tuple[FindingRow, ...]:

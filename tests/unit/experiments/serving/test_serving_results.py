@@ -11,12 +11,12 @@ from tests.builders.serving import block, point, serving_comparison
 from workbench.core.optimizations import Optimizations
 from workbench.errors import DataError, OptionError
 from workbench.experiments.serving.client_limit import client_is_limit
+from workbench.experiments.serving.loads import loads_of
 from workbench.experiments.serving.p99_limit import P99Limit
 from workbench.experiments.serving.points import Load, RateAtLimit, RateProbe
 from workbench.experiments.serving.rate_search import Probed, search_rate
 from workbench.experiments.serving.results import load_serving
 from workbench.experiments.serving.rounds import schedule
-from workbench.experiments.serving.serve_bench import loads_of
 from workbench.experiments.serving.toggles import (
     SESSIONS,
     STEPS_AT_ONCE,

@@ -307,7 +307,15 @@ def test_a_wide_interval_is_said_by_its_ends_and_does_not_stretch_the_axis() -> 
     noisy = point(MANY, 300, 30, 60, half=0.9)
     view = serving_view(served(baseline(points=(noisy,)), fast(points=(noisy,))))
     row = view.throughput.groups[0].rows[0]
-    assert " to " in row.half and "±" not in row.half
+    assert re.fullmatch(r"\(.*–.*\)", row.half)
     assert row.bar >= 0.5 and row.high <= 1.0
     mark = view.charts[0].lines[0].marks[0]
     assert mark.x >= 0.5 and mark.x_high <= 1.0
+
+
+def test_the_best_setting_comes_with_a_session_of_ones_own() -> None:
+    code = serving_view(served()).in_program
+    assert 'config = wb.executor_options("inline")' in code
+    assert 'wb.plan_fusion(model, signature="serving_default")' in code
+    assert serving_view(served(baseline())).in_program == ""
+    assert "In a program of your own" not in text(served(baseline()))
