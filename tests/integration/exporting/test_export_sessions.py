@@ -327,7 +327,8 @@ def test_a_session_whose_config_fuses_lookups(tmp_path):
         expected = session.run(vectors, {ids: given})
     assert not result.replaced
     found = stock_outputs(tmp_path / "out", {"ids": given}, tmp_path)["v"]
-    np.testing.assert_array_equal(found, expected)
+    # The export has the graph's own lookup, whose mean multiplies where a fused one divides.
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_a_table_that_trains_meanwhile_is_copied_at_one_moment(tmp_path):
