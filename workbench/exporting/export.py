@@ -70,7 +70,6 @@ def export(
             written = _of_session(model, part, say, inputs, outputs, signatures, keep_ops=keep_ops)
         else:
             written = _of_object(model, part, say, inputs, outputs, signatures, keep_ops=keep_ops)
-        say("the folder gets its name")
     return Export(path=target, **written)
 
 

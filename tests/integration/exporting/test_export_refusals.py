@@ -107,7 +107,7 @@ def test_what_trains(tmp_path):
         session.run(v1.global_variables_initializer())
         refused(
             UnsupportedError,
-            "(WorkbenchGroupedLookUpGrad), which is part of training and has no stock form; export",
+            "(WorkbenchGroupedLookUpGrad), which has no stock form: it trains, or counts rows; ",
             *(session, tmp_path / "out"),
             inputs=[ids],
             outputs=gradient.values,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -272,3 +274,91 @@ def test_kept_ops_load_by_one_line(monitored, tmp_path):
         np.testing.assert_array_equal(found, expected)
         # Serving made no row of an unknown key, so that another call reads the same.
         np.testing.assert_array_equal(call(ids=tf.constant(given))["v"].numpy(), expected)
+
+
+def test_sparse_tensors_of_a_signature(tmp_path):
+    ids = v1.sparse_placeholder(tf.int64, [None, None], "ids")
+    table = v1.get_variable("table", [10, 4])
+    vectors = fused_safe_embedding_lookup_sparse(table, ids, fusion_version="v2")
+    given = v1.SparseTensorValue(np.array([[0, 0], [0, 1], [2, 0]]), np.array([1, 2, 3]), (3, 2))
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        wb.export(session, tmp_path / "out", inputs={"ids": ids}, outputs={"v": vectors})
+        expected = session.run(vectors, {ids: given})
+    parts = {f"ids_{name}": np.array(getattr(given, name)) for name in given._fields}
+    found = stock_outputs(tmp_path / "out", parts, tmp_path)["v"]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_that_are_read_in_a_branch_of_the_graph(tmp_path):
+    table = get_embedding_variable("user", 4, ev_option=option())
+    keys = v1.placeholder(tf.int64, [None], "keys")
+    twice = v1.placeholder(tf.bool, [], "twice")
+    v1.disable_control_flow_v2()
+    try:
+        rows = v1.cond(
+            twice,
+            lambda: table.sparse_read(keys, read_only=True) * 2,
+            lambda: table.sparse_read(keys + 1, read_only=True),
+        )
+    finally:
+        v1.enable_control_flow_v2()
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        wb.export(session, tmp_path / "out", inputs=[keys, twice], outputs={"rows": rows})
+        for chosen in (True, False):
+            expected = session.run(rows, {keys: [1, 2], twice: chosen})
+            given = {"keys": np.array([1, 2]), "twice": np.array(chosen)}
+            found = stock_outputs(tmp_path / "out", given, tmp_path)["rows"]
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_session_whose_config_fuses_lookups(tmp_path):
+    ids = v1.placeholder(tf.int64, [None, 3], "ids")
+    table = v1.get_variable("table", [10, 4], use_resource=False)
+    vectors = v1.nn.safe_embedding_lookup_sparse(table, tf.sparse.from_dense(ids))
+    train = v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.square(vectors)))
+    plan = wb.plan_fusion(v1.get_default_graph())
+    assert plan.count
+    given = np.array([[1, 2, 0], [0, 0, 0], [4, 4, 9]])
+    with v1.train.MonitoredTrainingSession(config=wb.apply(plan)) as session:
+        session.run(train, {ids: given})
+        result = wb.export(session, tmp_path / "out", inputs=[ids], outputs={"v": vectors})
+        expected = session.run(vectors, {ids: given})
+    assert not result.replaced
+    found = stock_outputs(tmp_path / "out", {"ids": given}, tmp_path)["v"]
+    # The export has the graph's own lookup, whose mean multiplies where a fused one divides.
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_table_that_trains_meanwhile_is_copied_at_one_moment(tmp_path):
+    table = get_embedding_variable("user", 2, initializer=v1.zeros_initializer())
+    keys = v1.placeholder(tf.int64, [None], "keys")
+    rows = table.sparse_read(keys)
+    moved = table.scatter_sub(tf.IndexedSlices(-tf.ones([500, 2]), tf.range(500)))
+    ended = threading.Event()
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        session.run(rows, {keys: np.arange(500)})
+        step = session.make_callable(moved)
+
+        def train() -> None:
+            while not ended.is_set():
+                step()
+
+        thread = threading.Thread(target=train)
+        thread.start()
+        try:
+            for number in range(3):
+                wb.export(session, tmp_path / f"{number}", inputs=[keys], outputs={"rows": rows})
+        finally:
+            ended.set()
+            thread.join()
+    copied = [
+        stock_outputs(tmp_path / f"{number}", {"keys": np.arange(500)}, tmp_path)["rows"]
+        for number in range(3)
+    ]
+    steps = [np.unique(each) for each in copied]
+    # Each step moves all rows alike.
+    assert [len(each) for each in steps] == [1, 1, 1]
+    assert steps[0] < steps[1] < steps[2]

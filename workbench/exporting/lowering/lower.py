@@ -174,7 +174,7 @@ def refusal(op: str, name: str, where: str) -> str:
             "that the stage hands out as inputs"
         )
     return (
-        f"{where} has {name!r} ({op}), which is part of training and has no stock form; export "
+        f"{where} has {name!r} ({op}), which has no stock form: it trains, or counts rows; export "
         "what serves alone, or keep the ops with keep_ops=True"
     )
 

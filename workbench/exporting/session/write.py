@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from workbench.ops.embedding_variable.slots import Slots
 from workbench.ops.embedding_variable.table import EmbeddingVariable
 
 v1 = tf.compat.v1
+# What is fed at a time.
+_BATCH_BYTES = 256 << 20
 _FROM_FILE = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 
 
@@ -42,43 +45,96 @@ def write_model(
     for node in new.definition.node:
         if node.name in assets and node.op == "Const":
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(assets[node.name]))
-    with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
+    with tf.Graph().as_default() as graph, v1.Session(graph=graph, config=_plain()) as session:
         try:
             tf.import_graph_def(new.definition, name="")
         except ValueError as error:
             raise UnsupportedError(
                 f"the graph cannot be built without what trains it: {first_line(error)}"
             ) from error
-        saved: list[Any] = []
-        for name, value in new.variables.items():
-            saved.append(_loaded(graph, session, name, value))
-        for node in new.definition.node:
-            if node.op == EMBEDDING:
-                saved.append(_kept_rows(graph, session, values.embeddings[node.name]))
+        loads = [_variable(graph, name, value) for name, value in new.variables.items()]
+        loads += [
+            _kept_rows(graph, values.embeddings[node.name])
+            for node in new.definition.node
+            if node.op == EMBEDDING
+        ]
         fills = [graph.get_operation_by_name(name) for name in part.initializers]
         fills += [_filled(graph, table, fill) for table, fill in new.fills.items()]
-        builder = v1.saved_model.Builder(str(folder))
-        builder.add_meta_graph_and_variables(
-            session,
-            [tf.saved_model.SERVING],
-            signature_def_map=dict(part.signatures),
-            assets_collection=_assets(graph, part.initializers),
-            main_op=tf.group(*fills, name="fill_tables") if fills else None,
-            saver=v1.train.Saver(saved) if saved else None,
-            strip_default_attrs=True,
-        )
-        builder.save()
+        _save(session, loads, fills, part, folder)
 
 
-def _loaded(graph: tf.Graph, session: Any, name: str, value: np.ndarray) -> Any:
-    """A variable of the graph with its value; new ops of its own initialize it by zeros."""
+def _save(
+    session: Any,
+    loads: Sequence[_Load],
+    fills: Sequence[tf.Operation],
+    part: GraphPart,
+    folder: Path,
+) -> None:
+    """Saves a session's graph, once its values are loaded."""
+    fill_tables = tf.group(*fills, name="fill_tables") if fills else None
+    saver = v1.train.Saver([load.saved for load in loads]) if loads else None
+    _assets(session.graph, part.initializers)
+    # Last, for a session takes in what was added to its graph at each run.
+    for some in _batches(loads):
+        fed = {tensor: value for load in some for tensor, value in load.fed}
+        session.run([load.op for load in some], fed)
+    builder = v1.saved_model.Builder(str(folder))
+    builder.add_meta_graph_and_variables(
+        session,
+        [tf.saved_model.SERVING],
+        signature_def_map=dict(part.signatures),
+        assets_collection=v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
+        main_op=fill_tables,
+        saver=saver,
+        strip_default_attrs=True,
+    )
+    builder.save()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Load:
+    """What brings a value into the graph's session.
+
+    Attributes:
+      saved: what a Saver saves.
+      op: what loads it.
+      fed: the tensors of `op` and their values.
+    """
+
+    saved: Any
+    op: tf.Operation
+    fed: tuple[tuple[tf.Tensor, np.ndarray], ...]
+
+
+def _plain() -> Any:
+    """A session whose graph nobody optimizes, for each op runs once."""
+    config = v1.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    return config
+
+
+def _batches(loads: Sequence[_Load]) -> Iterator[list[_Load]]:
+    """Some at a time, of which copies fit into memory."""
+    batch: list[_Load] = []
+    size = 0
+    for load in loads:
+        batch.append(load)
+        size += sum(value.nbytes for _, value in load.fed)
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _variable(graph: tf.Graph, name: str, value: np.ndarray) -> _Load:
+    """A variable of the graph; new ops of its own initialize it by zeros."""
     handle = graph.get_tensor_by_name(f"{name}:0")
     dtype = tf.as_dtype(handle.op.get_attr("dtype"))
     with tf.name_scope(f"{name}/exported/"):
         zeros = tf.zeros(value.shape, dtype)
         assign = tf.raw_ops.AssignVariableOp(resource=handle, value=zeros)
         read = tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
-    session.run(assign, {zeros: value})
     definition = variable_pb2.VariableDef(
         variable_name=handle.name,
         initializer_name=assign.name,
@@ -89,11 +145,11 @@ def _loaded(graph: tf.Graph, session: Any, name: str, value: np.ndarray) -> Any:
     )
     variable = resource_variable_ops.ResourceVariable.from_proto(definition)
     v1.add_to_collection(v1.GraphKeys.GLOBAL_VARIABLES, variable)
-    return variable
+    return _Load(saved=variable, op=assign, fed=((zeros, value),))
 
 
-def _kept_rows(graph: tf.Graph, session: Any, contents: EmbeddingContents) -> Any:
-    """An EmbeddingVariable of the graph with its rows, as a Saver saves it."""
+def _kept_rows(graph: tf.Graph, contents: EmbeddingContents) -> _Load:
+    """An EmbeddingVariable of the graph, as a Saver saves it."""
     table = EmbeddingVariable(
         name=contents.name,
         dim=contents.rows.shape[1],
@@ -103,11 +159,13 @@ def _kept_rows(graph: tf.Graph, session: Any, contents: EmbeddingContents) -> An
         option=EmbeddingVariableOption(),
         slots=Slots(),
     )
-    parts = (v1.placeholder(tf.int64, [None]), v1.placeholder(tf.float32, [None, None]))
+    keys, rows = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.float32, [None, None])
     nothing = [tf.zeros([0], tf.int64)] * 4
-    fill = table.replace([*parts, *nothing], (), part=0, parts=1)
-    session.run(fill, dict(zip(parts, (contents.keys, contents.rows), strict=True)))
-    return EmbeddingSaveable(contents.name, [table], Slots())
+    return _Load(
+        saved=EmbeddingSaveable(contents.name, [table], Slots()),
+        op=table.replace([keys, rows, *nothing], (), part=0, parts=1),
+        fed=((keys, contents.keys), (rows, contents.rows)),
+    )
 
 
 def _filled(graph: tf.Graph, table: str, fill: TableFill) -> tf.Operation:
@@ -128,8 +186,8 @@ def _read(graph: tf.Graph, variable: str) -> tf.Tensor:
     return tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
 
 
-def _assets(graph: tf.Graph, initializers: Sequence[str]) -> list[tf.Tensor]:
-    """The constants that name a file from which a table is filled."""
+def _assets(graph: tf.Graph, initializers: Sequence[str]) -> None:
+    """Collects the constants that name a file from which a table is filled."""
     assets = []
     for name in initializers:
         op = graph.get_operation_by_name(name)
@@ -142,4 +200,3 @@ def _assets(graph: tf.Graph, initializers: Sequence[str]) -> list[tf.Tensor]:
             assets.append(file)
     for file in dict.fromkeys(asset.ref() for asset in assets):
         v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, file.deref())
-    return v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS)
