@@ -117,6 +117,14 @@ class TestRuns:
         require_alike(stock, found)
         assert [grouped(ops) for ops in counts] == [name in WHOLE for name in RUNS]
 
+    def test_are_verified(self, graph: tf.Graph) -> None:
+        served = build("safe", 3)
+        plan = wb.plan_fusion(graph, fetches=served.scores)
+        with begun(wb.apply(plan)) as session:
+            verification = plan.verify(session, served.feeds())
+        assert verification.right, verification.describe()
+        assert not verification.of("not verified"), verification.describe()
+
     def test_on_a_server(self, graph: tf.Graph) -> None:
         served = build("safe", 4)
         plan = wb.plan_fusion(graph, fetches=served.scores)

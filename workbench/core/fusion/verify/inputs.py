@@ -153,7 +153,11 @@ def _fed(graph: Any, key: Any, value: Any) -> Mapping[str, Any]:
     if isinstance(key, str):
         key = graph.as_graph_element(key)
     keys = tf.nest.flatten(key, expand_composites=True)
-    values = [value] if len(keys) == 1 else tf.nest.flatten(value, expand_composites=True)
+    values = [value]
+    if len(keys) > 1:
+        # Of a SparseTensorValue each field may be a list.
+        fields = isinstance(value, tuple) and len(value) == len(keys)
+        values = list(value) if fields else tf.nest.flatten(value, expand_composites=True)
     if len(keys) != len(values) or any(getattr(k, "graph", None) is not graph for k in keys):
         raise OptionError(f"feed_dict has {key!r}; expected a tensor of the session's graph")
     return {k.name: _as_array(v) for k, v in zip(keys, values, strict=True)}
