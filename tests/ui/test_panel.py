@@ -34,6 +34,7 @@ SHOWN = {
     "two_runs": ".wb-sentence",
     "lens": ".wb-sentence",
     "memory": ".wb-sentence",
+    "limit": ".wb-sentence",
     "what_if": "table",
 }
 
