@@ -24,6 +24,7 @@
 #include <vector>
 
 #define INLINE __attribute__((always_inline)) inline
+#define RESTRICT __restrict__
 
 namespace {
 
@@ -42,6 +43,9 @@ constexpr int kWide = kVectors * kLanes;
 constexpr int64_t kDeep = 256, kRows = 8 * kHigh;
 
 typedef float Vec __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+
+INLINE Vec Load(const float* from) { return *reinterpret_cast<const Vec*>(from); }
+INLINE void Store(Vec value, float* to) { *reinterpret_cast<Vec*>(to) = value; }
 
 // Floats that begin at a cache line, all 0.
 class Floats {
@@ -150,8 +154,8 @@ class Crew {
   alignas(64) std::atomic<int64_t> rounds_{0};
 };
 
-// c [rows, columns] = a [rows, inner] b [inner, columns], either factor transposed; `…_step` floats
-// lie between two rows as they are stored.
+// c [rows, columns] = a [rows, inner] b [inner, columns], either factor transposed. From one stored
+// row to the next there are `…_step` floats.
 struct Product {
   const float* a;
   int64_t a_step;
@@ -177,17 +181,16 @@ INLINE void Tile(int64_t inner, const float* a, const float* b, Vec (&sums)[kR][
   for (int64_t k = 0; k < inner; ++k, a += kR, b += kWide) {
     Vec columns[kV];
 #pragma GCC unroll 4
-    for (int v = 0; v < kV; ++v) columns[v] = *reinterpret_cast<const Vec*>(b + v * kLanes);
+    for (int v = 0; v < kV; ++v) columns[v] = Load(b + v * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r) {
-      const Vec row = Vec{} + a[r];
 #pragma GCC unroll 4
-      for (int v = 0; v < kV; ++v) sums[r][v] += row * columns[v];
+      for (int v = 0; v < kV; ++v) sums[r][v] += a[r] * columns[v];
     }
   }
 }
 
-// One tile of c, of which `columns` are wanted; `first` and `last` of the pieces of what is between.
+// One tile of c, of which `columns` are wanted. `first`, `last`: of the pieces of what is between.
 template <int kR, int kV>
 void MultiplyTile(const Product& p, int64_t row, int64_t column, int64_t columns, int64_t inner,
                   bool first, bool last, const float* a, const float* b) {
@@ -200,8 +203,8 @@ void MultiplyTile(const Product& p, int64_t row, int64_t column, int64_t columns
     float* at = whole ? to : line;
     if (!whole && !first) std::memcpy(line, to, 4 * columns);
     for (int v = 0; v < kV; ++v) {
-      Vec* place = reinterpret_cast<Vec*>(at + v * kLanes);
-      *place = first ? sums[r][v] : *place + sums[r][v];
+      float* place = at + v * kLanes;
+      Store(first ? sums[r][v] : Load(place) + sums[r][v], place);
     }
     if (last && p.bias != nullptr) {
       for (int64_t i = 0; i < columns; ++i) at[i] += p.bias[column + i];
@@ -234,6 +237,35 @@ int64_t Panels(int64_t columns) { return (columns + kWide - 1) / kWide; }
 // How many floats `packed` of Multiply has.
 int64_t PackedSize(int64_t columns, int64_t inner) { return Panels(columns) * kWide * inner; }
 
+constexpr int64_t kTurned = 8;
+
+template <int kR>
+void TurnRows(const float* from, int64_t step, int64_t inner, float* RESTRICT to, int64_t wide) {
+  for (int64_t k = 0; k < inner; ++k) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) to[k * wide + r] = from[r * step + k];
+  }
+}
+
+// Copies `rows` rows of `inner` numbers to as many columns of rows that are `wide`.
+void Turn(const float* from, int64_t step, int64_t rows, int64_t inner, float* to, int64_t wide) {
+  if (rows == kHigh) return TurnRows<kHigh>(from, step, inner, to, wide);
+  if (rows == kHigh - 1) return TurnRows<kHigh - 1>(from, step, inner, to, wide);
+  if (rows == kTurned) return TurnRows<kTurned>(from, step, inner, to, wide);
+  for (int64_t r = 0; r < rows; ++r) TurnRows<1>(from + r * step, step, inner, to + r, wide);
+}
+
+// Copies `columns` columns of `inner` rows, most often kC.
+template <int kC>
+void Copy(const float* from, int64_t step, int64_t columns, int64_t inner, float* to,
+          int64_t wide) {
+  if (columns == kC) {
+    for (int64_t k = 0; k < inner; ++k) std::memcpy(to + k * wide, from + k * step, 4 * kC);
+  } else {
+    for (int64_t k = 0; k < inner; ++k) std::memcpy(to + k * wide, from + k * step, 4 * columns);
+  }
+}
+
 // Copies panels [begin, end) of b into the order in which tiles read them.
 void PackB(const Product& p, int64_t begin, int64_t end, float* packed) {
   for (int64_t deep = 0; deep < p.inner; deep += kDeep) {
@@ -242,15 +274,15 @@ void PackB(const Product& p, int64_t begin, int64_t end, float* packed) {
       float* to = packed + Panels(p.columns) * kWide * deep + panel * kWide * inner;
       const int64_t column = panel * kWide;
       const int64_t columns = std::min<int64_t>(kWide, p.columns - column);
-      for (int64_t k = 0; k < inner; ++k) {
-        float* line = to + k * kWide;
-        if (p.transpose_b) {
-          const float* from = p.b + column * p.b_step + deep + k;
-          for (int64_t i = 0; i < columns; ++i) line[i] = from[i * p.b_step];
-        } else {
-          std::memcpy(line, p.b + (deep + k) * p.b_step + column, 4 * columns);
-        }
-        for (int64_t i = columns; i < kWide; ++i) line[i] = 0.0f;
+      if (columns < kWide) std::fill_n(to, inner * kWide, 0.0f);
+      if (!p.transpose_b) {
+        Copy<kWide>(p.b + deep * p.b_step + column, p.b_step, columns, inner, to, kWide);
+        continue;
+      }
+      // Few rows at a time: more would not lie in the first cache together.
+      for (int64_t i = 0; i < columns; i += kTurned) {
+        Turn(p.b + (column + i) * p.b_step + deep, p.b_step, std::min(kTurned, columns - i), inner,
+             to + i, kWide);
       }
     }
   }
@@ -259,15 +291,9 @@ void PackB(const Product& p, int64_t begin, int64_t end, float* packed) {
 // Copies `rows` rows of a from `row` on.
 void PackA(const Product& p, int64_t row, int64_t rows, int64_t deep, int64_t inner, float* to) {
   if (p.transpose_a) {
-    for (int64_t k = 0; k < inner; ++k, to += rows) {
-      std::memcpy(to, p.a + (deep + k) * p.a_step + row, 4 * rows);
-    }
-    return;
+    return Copy<kHigh>(p.a + deep * p.a_step + row, p.a_step, rows, inner, to, rows);
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* from = p.a + (row + r) * p.a_step + deep;
-    for (int64_t k = 0; k < inner; ++k) to[k * rows + r] = from[k];
-  }
+  Turn(p.a + row * p.a_step + deep, p.a_step, rows, inner, to, rows);
 }
 
 // Rows [begin, end) of c and panels [panel, panels), by what PackB made of all of these.
@@ -339,77 +365,128 @@ struct Layer {
 };
 
 constexpr float kEpsilon = 1e-3f;
-// Columns whose rows lie in a cache together.
-constexpr int64_t kStripe = 64;
+// Vectors of columns that are worked on at a time.
+constexpr int kStripe = 4;
+#define FOR_VECTORS _Pragma("GCC unroll 4") for (int v = 0; v < kV; ++v)
 
-void Normalize(Layer* layer, const float* weights, int64_t batch, int64_t begin, int64_t end) {
-  const int64_t units = layer->units, n = end - begin;
-  const float* gamma = weights + layer->offset + units * (layer->inputs + 1) + begin;
-  const float* beta = gamma + units;
-  float sums[kStripe] = {0}, squares[kStripe] = {0}, scale[kStripe], shift[kStripe];
-  const float* x = layer->active.get() + begin;
-  for (int64_t row = 0; row < batch; ++row) {
-    for (int64_t i = 0; i < n; ++i) sums[i] += x[row * units + i];
+// What a stripe of columns needs; each points at its first one.
+struct Columns {
+  int64_t batch, units;
+  const float *gamma, *beta;
+  float *mean, *inverse;
+};
+
+template <int kV>
+void NormalizeColumns(const Columns& c, const float* x, Matrix out) {
+  Vec sums[kV] = {}, squares[kV] = {}, scale[kV], shift[kV];
+  for (int64_t row = 0; row < c.batch; ++row) {
+    FOR_VECTORS sums[v] += Load(x + row * c.units + v * kLanes);
   }
-  const float part = 1.0f / static_cast<float>(batch);
-  for (int64_t i = 0; i < n; ++i) sums[i] *= part;
-  for (int64_t row = 0; row < batch; ++row) {
-    for (int64_t i = 0; i < n; ++i) {
-      const float off = x[row * units + i] - sums[i];
-      squares[i] += off * off;
+  const float part = 1.0f / static_cast<float>(c.batch);
+  FOR_VECTORS sums[v] *= part;
+  for (int64_t row = 0; row < c.batch; ++row) {
+    FOR_VECTORS {
+      const Vec off = Load(x + row * c.units + v * kLanes) - sums[v];
+      squares[v] += off * off;
     }
   }
-  for (int64_t i = 0; i < n; ++i) {
-    const float inverse = 1.0f / std::sqrt(squares[i] * part + kEpsilon);
-    layer->mean.get()[begin + i] = sums[i];
-    layer->scale.get()[begin + i] = inverse;
-    scale[i] = inverse * gamma[i];
-    shift[i] = beta[i] - sums[i] * scale[i];
+  FOR_VECTORS {
+    Vec inverse;
+    for (int i = 0; i < kLanes; ++i) {
+      inverse[i] = 1.0f / std::sqrt(squares[v][i] * part + kEpsilon);
+    }
+    Store(sums[v], c.mean + v * kLanes);
+    Store(inverse, c.inverse + v * kLanes);
+    scale[v] = inverse * Load(c.gamma + v * kLanes);
+    shift[v] = Load(c.beta + v * kLanes) - sums[v] * scale[v];
   }
-  for (int64_t row = 0; row < batch; ++row) {
-    float* to = layer->out.Row(row) + begin;
-    for (int64_t i = 0; i < n; ++i) to[i] = x[row * units + i] * scale[i] + shift[i];
+  for (int64_t row = 0; row < c.batch; ++row) {
+    FOR_VECTORS {
+      const Vec value = Load(x + row * c.units + v * kLanes);
+      Store(value * scale[v] + shift[v], out.Row(row) + v * kLanes);
+    }
   }
 }
 
-void NormalizeGradient(Layer* layer, const float* weights, float* gradients, int64_t batch,
-                       int64_t begin, int64_t end) {
-  const int64_t units = layer->units, n = end - begin;
-  const int64_t bias_at = layer->offset + units * layer->inputs + begin;
-  const float* gamma = weights + bias_at + units;
-  const float* mean = layer->mean.get() + begin;
-  const float* inverse = layer->scale.get() + begin;
-  const float* x = layer->active.get() + begin;
-  float sums[kStripe] = {0}, products[kStripe] = {0}, biases[kStripe] = {0};
-  for (int64_t row = 0; row < batch; ++row) {
-    const float* from = layer->out_gradient.Row(row) + begin;
-    for (int64_t i = 0; i < n; ++i) {
-      sums[i] += from[i];
-      products[i] += from[i] * (x[row * units + i] - mean[i]) * inverse[i];
+// Gradients of what was normalized, of gamma, of beta, and of the bias before the ReLU.
+struct NormGradients {
+  float *x, *gamma, *beta, *bias;
+};
+
+template <int kV>
+void NormalizeGradient(const Columns& c, const float* x, Matrix out_gradient,
+                       const NormGradients& to) {
+  Vec sums[kV] = {}, products[kV] = {}, biases[kV] = {}, mean[kV], scale[kV], of_x[kV], rest[kV];
+  FOR_VECTORS mean[v] = Load(c.mean + v * kLanes);
+  for (int64_t row = 0; row < c.batch; ++row) {
+    FOR_VECTORS {
+      const Vec from = Load(out_gradient.Row(row) + v * kLanes);
+      sums[v] += from;
+      products[v] += from * (Load(x + row * c.units + v * kLanes) - mean[v]);
     }
   }
-  float scale[kStripe], of_x[kStripe], rest[kStripe];
-  const float part = 1.0f / static_cast<float>(batch);
-  for (int64_t i = 0; i < n; ++i) {
-    scale[i] = gamma[i] * inverse[i];
-    of_x[i] = -scale[i] * inverse[i] * products[i] * part;
-    rest[i] = -scale[i] * sums[i] * part - of_x[i] * mean[i];
+  const float part = 1.0f / static_cast<float>(c.batch);
+  FOR_VECTORS {
+    const Vec inverse = Load(c.inverse + v * kLanes);
+    products[v] *= inverse;
+    scale[v] = Load(c.gamma + v * kLanes) * inverse;
+    of_x[v] = -scale[v] * inverse * products[v] * part;
+    rest[v] = -scale[v] * sums[v] * part - of_x[v] * mean[v];
   }
-  float* to = layer->active_gradient.get() + begin;
-  for (int64_t row = 0; row < batch; ++row) {
-    const float* from = layer->out_gradient.Row(row) + begin;
-    for (int64_t i = 0; i < n; ++i) {
-      const float value = x[row * units + i];
-      const float gradient = from[i] * scale[i] + value * of_x[i] + rest[i];
-      const float kept = value > 0 ? gradient : 0.0f;
-      to[row * units + i] = kept;
-      biases[i] += kept;
+  for (int64_t row = 0; row < c.batch; ++row) {
+    FOR_VECTORS {
+      const Vec value = Load(x + row * c.units + v * kLanes);
+      const Vec from = Load(out_gradient.Row(row) + v * kLanes);
+      const Vec gradient = from * scale[v] + value * of_x[v] + rest[v];
+      const Vec kept = value > 0.0f ? gradient : Vec{};
+      Store(kept, to.x + row * c.units + v * kLanes);
+      biases[v] += kept;
     }
   }
-  for (int64_t i = 0; i < n; ++i) {
-    gradients[bias_at + i] = biases[i];
-    gradients[bias_at + units + i] = products[i];
-    gradients[bias_at + 2 * units + i] = sums[i];
+  FOR_VECTORS {
+    Store(biases[v], to.bias + v * kLanes);
+    Store(products[v], to.gamma + v * kLanes);
+    Store(sums[v], to.beta + v * kLanes);
+  }
+}
+
+#undef FOR_VECTORS
+
+Columns ColumnsOf(const Layer& layer, const float* weights, int64_t batch, int64_t begin) {
+  const float* gamma = weights + layer.offset + layer.units * (layer.inputs + 1) + begin;
+  return {batch,
+          layer.units,
+          gamma,
+          gamma + layer.units,
+          layer.mean.get() + begin,
+          layer.scale.get() + begin};
+}
+
+void NormForward(const Layer& layer, const float* weights, int64_t batch, int64_t begin,
+                 int64_t end) {
+  while (begin < end) {
+    const Columns columns = ColumnsOf(layer, weights, batch, begin);
+    const float* x = layer.active.get() + begin;
+    const Matrix out = {layer.out.at + begin, layer.out.step};
+    const bool wide = end - begin >= kStripe * kLanes;
+    wide ? NormalizeColumns<kStripe>(columns, x, out) : NormalizeColumns<1>(columns, x, out);
+    begin += wide ? kStripe * kLanes : kLanes;
+  }
+}
+
+void NormBackward(const Layer& layer, const float* weights, float* gradients, int64_t batch,
+                  int64_t begin, int64_t end) {
+  while (begin < end) {
+    const Columns columns = ColumnsOf(layer, weights, batch, begin);
+    const float* x = layer.active.get() + begin;
+    const Matrix from = {layer.out_gradient.at + begin, layer.out_gradient.step};
+    float* bias = gradients + layer.offset + layer.units * layer.inputs + begin;
+    const NormGradients to = {layer.active_gradient.get() + begin, bias + layer.units,
+                              bias + 2 * layer.units, bias};
+    const bool wide = end - begin >= kStripe * kLanes;
+    wide ? NormalizeGradient<kStripe>(columns, x, from, to)
+         : NormalizeGradient<1>(columns, x, from, to);
+    begin += wide ? kStripe * kLanes : kLanes;
   }
 }
 
@@ -417,36 +494,59 @@ constexpr int64_t kNumbers = 13, kTables = 26, kDim = 16;
 constexpr int64_t kVectorsOfExample = kTables + 1;
 constexpr int64_t kPairs = kVectorsOfExample * (kVectorsOfExample - 1) / 2;
 
+// Vectors of an example that are worked on at a time; room for all of them, in whole registers.
+constexpr int kGroup = 9, kTogether = 32;
+#define FOR_GROUP _Pragma("GCC unroll 9") for (int r = 0; r < kGroup; ++r)
+#define FOR_VECTORS_OF(count) \
+  _Pragma("GCC unroll 8") for (int v = 0; v < (count) / kLanes; ++v)
+
 // Products of all pairs of an example's 27 vectors, each with those before it.
-void Dots(const float* vectors, float* dots) {
-  float turned[kDim][32] = {{0}};
+void Dots(const float* RESTRICT vectors, float* RESTRICT dots) {
+  float turned[kDim][kTogether] = {{0}};
   for (int64_t v = 0; v < kVectorsOfExample; ++v) {
     for (int64_t d = 0; d < kDim; ++d) turned[d][v] = vectors[v * kDim + d];
   }
-  for (int64_t row = 1; row < kVectorsOfExample; ++row) {
-    float sums[32] = {0};
+  for (int64_t first = 0; first < kVectorsOfExample; first += kGroup) {
+    Vec sums[kGroup][kTogether / kLanes] = {};
     for (int64_t d = 0; d < kDim; ++d) {
-      for (int64_t v = 0; v < 32; ++v) sums[v] += vectors[row * kDim + d] * turned[d][v];
+      FOR_GROUP {
+        const float value = vectors[(first + r) * kDim + d];
+        FOR_VECTORS_OF(kTogether) sums[r][v] += value * Load(turned[d] + v * kLanes);
+      }
     }
-    std::memcpy(dots, sums, 4 * row);
-    dots += row;
+    FOR_GROUP {
+      std::memcpy(dots, &sums[r], 4 * (first + r));
+      dots += first + r;
+    }
   }
 }
 
 // Their gradients, added to `to` [27, 16].
-void DotsGradient(const float* vectors, const float* gradient, float* to) {
-  for (int64_t row = 1; row < kVectorsOfExample; ++row) {
-    float own[kDim];
-    std::memcpy(own, to + row * kDim, sizeof(own));
-    for (int64_t other = 0; other < row; ++other, ++gradient) {
-      for (int64_t d = 0; d < kDim; ++d) {
-        own[d] += *gradient * vectors[other * kDim + d];
-        to[other * kDim + d] += *gradient * vectors[row * kDim + d];
+void DotsGradient(const float* RESTRICT vectors, const float* RESTRICT gradient,
+                  float* RESTRICT to) {
+  // As a symmetric matrix: each vector has a gradient by each other one.
+  float pairs[kVectorsOfExample][kVectorsOfExample];
+  for (int64_t row = 0; row < kVectorsOfExample; ++row) {
+    pairs[row][row] = 0.0f;
+    for (int64_t other = 0; other < row; ++other) {
+      pairs[row][other] = pairs[other][row] = *gradient++;
+    }
+  }
+  for (int64_t first = 0; first < kVectorsOfExample; first += kGroup) {
+    Vec sums[kGroup][kDim / kLanes];
+    FOR_GROUP FOR_VECTORS_OF(kDim) sums[r][v] = Load(to + (first + r) * kDim + v * kLanes);
+    for (int64_t other = 0; other < kVectorsOfExample; ++other) {
+      FOR_GROUP {
+        const float value = pairs[other][first + r];
+        FOR_VECTORS_OF(kDim) sums[r][v] += value * Load(vectors + other * kDim + v * kLanes);
       }
     }
-    std::memcpy(to + row * kDim, own, sizeof(own));
+    FOR_GROUP FOR_VECTORS_OF(kDim) Store(sums[r][v], to + (first + r) * kDim + v * kLanes);
   }
 }
+
+#undef FOR_GROUP
+#undef FOR_VECTORS_OF
 
 // A table of rows [rows, dim] and its Adagrad sums, after them.
 template <int kD>
@@ -673,16 +773,24 @@ class Program {
   void Forward(const Layers& layers, Part part) {
     for (auto& layer : layers) {
       const float* kernel = weights_.get() + layer->offset;
-      const Product product = {layer->in.at,        layer->in.step, false,
-                               kernel,              layer->units,   false,
-                               layer->active.get(), layer->units,   header_.batch,
-                               layer->units,        layer->inputs,  kernel + layer->units * layer->inputs,
+      const float* bias = kernel + layer->units * layer->inputs;
+      const Product product = {layer->in.at,
+                               layer->in.step,
+                               false,
+                               kernel,
+                               layer->units,
+                               false,
+                               layer->active.get(),
+                               layer->units,
+                               header_.batch,
+                               layer->units,
+                               layer->inputs,
+                               bias,
                                true};
       Multiply(product, part, &crew_, scratch_.get());
       crew_.Meet();
-      ForStripes(layer->units, part, [&](int64_t begin, int64_t end) {
-        Normalize(layer.get(), weights_.get(), header_.batch, begin, end);
-      });
+      NormForward(*layer, weights_.get(), header_.batch, part.Begin(layer->units, kLanes),
+                part.End(layer->units, kLanes));
       crew_.Meet();
     }
   }
@@ -690,9 +798,8 @@ class Program {
   void Backward(const Layers& layers, Part part) {
     for (size_t i = layers.size(); i-- > 0;) {
       Layer* layer = layers[i].get();
-      ForStripes(layer->units, part, [&](int64_t begin, int64_t end) {
-        NormalizeGradient(layer, weights_.get(), gradients_.get(), header_.batch, begin, end);
-      });
+      NormBackward(*layer, weights_.get(), gradients_.get(), header_.batch,
+                 part.Begin(layer->units, kLanes), part.End(layer->units, kLanes));
       crew_.Meet();
       const Product of_kernel = {layer->in.at,
                                  layer->in.step,
@@ -724,14 +831,6 @@ class Program {
     }
   }
 
-  static void ForStripes(int64_t units, Part part,
-                         const std::function<void(int64_t, int64_t)>& work) {
-    const int64_t last = part.End(units, kLanes);
-    for (int64_t begin = part.Begin(units, kLanes); begin < last; begin += kStripe) {
-      work(begin, std::min(last, begin + kStripe));
-    }
-  }
-
   // Logits, losses and the gradient of the last layer.
   void Logits(Part part) {
     const Layer& layer = *second_.back();
@@ -742,8 +841,7 @@ class Program {
       const float* from = layer.out.Row(row);
       Vec sums = {};
       for (int64_t i = 0; i < last_units_; i += kLanes) {
-        sums += *reinterpret_cast<const Vec*>(from + i) *
-                *reinterpret_cast<const Vec*>(kernel + i);
+        sums += Load(from + i) * Load(kernel + i);
       }
       float logit = bias;
       for (int i = 0; i < kLanes; ++i) logit += sums[i];

@@ -56,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--torch", help="a Python that has torch, and fbgemm_gpu at best")
     parser.add_argument("--zentf", help="a Python that has zentf and TensorFlow")
-    parser.add_argument("--without-keras", action="store_true", help="leaves Keras's XLA out")
+    parser.add_argument(
+        "--peer", action="append", choices=peers.NAMES, help="beside stock, only it"
+    )
     chosen = parser.parse_args(arguments)
     _print_peak(chosen.threads)
     named = [name for name in peers.NAMES if _python(name, chosen)]
@@ -80,7 +82,7 @@ def _print_peak(threads: int) -> None:
 
 def _python(name: str, chosen: argparse.Namespace) -> str | None:
     """The Python that runs a peer; None where there is none."""
-    if name == peers.KERAS and chosen.without_keras:
+    if chosen.peer and name not in (peers.STOCK, *chosen.peer):
         return None
     own: str | None = {peers.TORCH: chosen.torch, peers.ZENTF: chosen.zentf}.get(
         name, sys.executable

@@ -20,8 +20,9 @@ from tests.bench.served_blocks import serve
 from tests.bench.timed_blocks import block
 from workbench.freed_memory import keep_freed_memory
 
-STOCK, OURS, ORDERED = "stock", "ours", "ours, cost model"
-ZENTF, KERAS, TORCH = "zentf", "Keras XLA", "torch"
+# A process is asked for them by a line of words, so each is one.
+STOCK, OURS, ORDERED = "stock", "ours", "ours-cost-model"
+ZENTF, KERAS, TORCH = "zentf", "Keras-XLA", "torch"
 NAMES = (STOCK, OURS, ORDERED, ZENTF, KERAS, TORCH)
 COMPARED = 24
 # Runs a step, and returns its loss where it is asked for.

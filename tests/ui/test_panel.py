@@ -33,6 +33,7 @@ SHOWN = {
     "findings": ".wb-view",
     "lens": ".wb-sentence",
     "memory": ".wb-sentence",
+    "limit": ".wb-sentence",
     "what_if": "table",
 }
 

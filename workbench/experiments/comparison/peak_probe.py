@@ -25,7 +25,7 @@ _CACHED_BYTES = 128 << 10
 _FAR_BYTES = 128 << 20
 _LINE_FLOATS = 16
 _LINES = 1 << 14
-_TEXT_ROWS = 512
+_TEXT_ROWS = 4096
 # Fields of a line of clicks.
 _NUMBERS, _WORDS = 14, 26
 
