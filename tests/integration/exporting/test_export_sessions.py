@@ -327,7 +327,7 @@ def test_a_session_whose_config_fuses_lookups(tmp_path):
         expected = session.run(vectors, {ids: given})
     assert not result.replaced
     found = stock_outputs(tmp_path / "out", {"ids": given}, tmp_path)["v"]
-    # The export has the graph's own lookup, whose mean multiplies where a fused one divides.
+    # The export has the graph's own lookup, which rounds in another way than a fused one.
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
