@@ -219,6 +219,17 @@ def test_run_progress_error_and_report_stand_in_the_strip(
     assert panel.bounding_box()["height"] == high
 
 
+def test_a_kernel_that_is_gone_is_said_beside_the_last_news(
+    watched: Watched, tmp_path: Path
+) -> None:
+    panel = alive(watched, tmp_path, [Workbench(PROGRAM)])
+    change(panel, news={"pieces": [["All off is the baseline.", False]], "more": "", "tab": ""})
+    panel.page.evaluate("() => { for (const call of heard['comm:close']) call(); }")
+    words = panel.locator(".wbp-news").inner_text()
+    assert words == ("All off is the baseline. The kernel is not connected. Views still work.")
+    assert panel.locator(".wbp-run").is_disabled()
+
+
 def test_rounds_and_a_busy_machine_are_drawn_while_they_run(
     watched: Watched, tmp_path: Path
 ) -> None:

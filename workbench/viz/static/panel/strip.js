@@ -101,7 +101,8 @@ function newsElement(host, onUntried, signal) {
       const { running, words, error } = host.job();
       const { pieces = [], more: behind = "" } = host.get("news") || {};
       const said = pieces.map(([text, strong]) => (strong ? element("strong", {}, text) : text));
-      more.textContent = behind;
+      // that the kernel is gone is said beside whatever happened before
+      more.textContent = [behind, host.live ? "" : host.status()].filter(Boolean).join(" ");
       const quiet = running || error;
       const drawn = said.length ? [...said, " ", more] : quiet ? [] : [words || host.status()];
       const key = drawn.map((one) => one.textContent ?? one).join("");
