@@ -34,7 +34,6 @@ from tests.bench.served_blocks import Served
 from tests.bench.step_limit import StepLimit, multiply_adds
 from tests.bench.timed_blocks import timed
 from workbench.core.analysis.limit.limit import Limit
-from workbench.core.analysis.limit.work import PRODUCTS
 from workbench.core.optimizations import Optimizations
 from workbench.experiments.comparison.limit import limit
 from workbench.experiments.comparison.machine_peaks import machine_peaks
@@ -118,7 +117,7 @@ def _row(
     reference.close()
     median = float(np.median(seconds[REFERENCE]))
     least = _limit(model, batch)
-    products = float(least.df["flops"][least.df["bound"] == PRODUCTS].sum())
+    products = float(least.df["flops"][least.df["op"].str.contains("MatMul")].sum())
     said = (
         f"{least.floor_ns / 1e9 / median:.2f} (arithmetic of products {products / flops:.3f}, "
         f"a step of {least.step_ns / 1e6:.1f} ms needs {least.floor_ns / 1e6:.1f})"
