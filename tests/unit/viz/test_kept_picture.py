@@ -48,7 +48,7 @@ def test_an_output_of_the_usual_trace_is_small() -> None:
     view = kept_view(trace)
     assert view.notice == ""
     assert len(view.steps) == 20
-    assert len(pictures_html([Picture(view)])) < 120_000
+    assert len(pictures_html([Picture(view)])) < 140_000
 
 
 def test_of_a_long_trace_a_notebook_keeps_the_last_steps_and_says_so() -> None:

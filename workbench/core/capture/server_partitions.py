@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import tensorflow as tf
-
 # The op of that node; its name is the policy's executor type.
 PARTITION_OP = "WorkbenchPartition"
 
@@ -24,12 +22,14 @@ def whole_partitions(graphs: Iterable[Any]) -> Iterator[Any]:
     Yields:
       A GraphDef for each; one that a policy ran has no values of large constants.
     """
+    from tensorflow.core.framework.graph_pb2 import GraphDef
+
     for graph in graphs:
         wrapped = [node for node in graph.node if node.op == PARTITION_OP]
         if not wrapped:
             yield graph
         for node in wrapped:
-            yield tf.compat.v1.GraphDef.FromString(node.attr["nodes"].s)
+            yield GraphDef.FromString(node.attr["nodes"].s)
 
 
 def policies(runs: Iterable[Any]) -> dict[str, str]:

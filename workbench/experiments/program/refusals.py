@@ -1,4 +1,4 @@
-"""Which choices exclude each other, and why: the one table that all who combine them read."""
+"""Which choices exclude each other or do the same: what all who combine them read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from workbench.core.optimizations import Optimizations
+from workbench.core.options import ExecutorPolicy
 from workbench.core.toggles.stock import CALLER_THREAD, PRECISION, XLA
 from workbench.errors import OptionError, UnsupportedError
 
@@ -42,6 +43,17 @@ def refusal_of(optimizations: Optimizations, *, is_function: bool) -> str:
                 words = _WORDS.get(name, name)
                 return f"{on[toggle].label} and {words} exclude each other: {reason}"
     return ""
+
+
+# What has a client's own thread run the steps.
+ON_CALLER = f"inline_executor or {CALLER_THREAD.name}"
+
+
+def is_on_caller(optimizations: Optimizations) -> bool:
+    """Whether a client's own thread runs the steps, as either of these two lets it."""
+    return optimizations.executor is ExecutorPolicy.INLINE or any(
+        each.toggle == CALLER_THREAD for each in optimizations.switched
+    )
 
 
 # What a field or property of Optimizations is called.

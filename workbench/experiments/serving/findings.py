@@ -9,8 +9,8 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
-from workbench.core.options import ExecutorPolicy
 from workbench.experiments.measurement.statistics import Interval, ratio_interval
+from workbench.experiments.program.refusals import ON_CALLER, is_on_caller
 from workbench.experiments.serving.points import LoadPoint
 from workbench.experiments.serving.results import ServedVariant, ServingComparison
 from workbench.number_words import NBSP, counted, decimal, duration, integer, share
@@ -111,9 +111,7 @@ class _Case:
     @property
     def is_on_caller(self) -> bool:
         """Whether the client's own thread runs the steps."""
-        setting = self.variant.optimizations
-        chosen = {choice.toggle.name for choice in setting.switched}
-        return setting.executor is ExecutorPolicy.INLINE or "caller_thread" in chosen
+        return is_on_caller(self.variant.optimizations)
 
     def finding(
         self, key: str, title: str, evidence: str, mend: str, toggle: str = "", weight: float = 0.0
@@ -289,7 +287,7 @@ def _hand_over(case: _Case) -> ServingFinding | None:
         f"With one client a request takes {duration(request_ns)}, and a core is at work for "
         f"{duration(request_ns - idle_ns)} of it. In the other {share(idle_ns / request_ns)} one "
         "thread wakes another, or an op waits.",
-        "Run the steps on the client's own thread: inline_executor or caller_thread."
+        f"Run the steps on the client's own thread: {ON_CALLER}."
         + _measured_on_caller(case, alone, request_ns),
         toggle="inline_executor",
         weight=idle_ns / request_ns,

@@ -171,10 +171,16 @@ def _table(view: RunsView) -> Throughput:
         ticks=view.ticks,
         caption=view.caption,
         limits=(),
-        notes=view.notes,
+        notes=(*view.notes, *(_words_of(each) for each in view.rows if each.note or each.group)),
         predicts=view.predicts,
         weighs=view.weighs,
     )
+
+
+def _words_of(each: RunRow) -> str:
+    """What the user wrote about a run."""
+    group = f" ({each.group})" if each.group else ""
+    return f"{each.row.label}{group}: {each.note}" if each.note else f"{each.row.label}{group}"
 
 
 def _rank(each: RunRow) -> tuple[int, float]:

@@ -31,6 +31,7 @@ WHOLE = TraceMeta(
     clock_offset_ns={"ps 0": -400},
     clock_error_ns={"ps 0": 90},
     left_out={"counters": 3},
+    server_policies={"/job:worker/replica:0/task:0/device:CPU:0": "WORKBENCH_INLINE"},
     untraced=UntracedSteps(steps=9, step_ns=100, cpu_ns=150, run_ns=90, while_traced=True),
     source_cores=0.25,
     packs_when_idle=False,

@@ -290,8 +290,8 @@ def saved(tmp_path):
 
 
 def test_a_newer_format_asks_for_an_update(saved):
-    rewritten(saved, format_version="6")
-    with pytest.raises(TraceError, match=r"Format 6; this Workbench reads 5\. Update it\."):
+    rewritten(saved, format_version="7")
+    with pytest.raises(TraceError, match=r"Format 7; this Workbench reads 6\. Update it\."):
         load_trace(saved)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.builders.panel_sessions import panel_session
 from tests.builders.sessions import OFF, STAGE, measured
+from workbench.viz.before_after.html import before_after_pane
 from workbench.viz.panel.page import panel_page
 from workbench.viz.panel.settings.groups import groups_of
 from workbench.viz.panel.settings.known_settings import said_of
@@ -41,7 +42,8 @@ def words(content):
     """What a tab says, as one line."""
     if content.timeline is not None:
         return "".join(text for text, _ in content.timeline.sentence)
-    markup = re.sub(r"<[^>]*>", " ", content.html)
+    drawn = content.html if content.pair is None else before_after_pane(content.pair)
+    markup = re.sub(r"<[^>]*>", " ", drawn)
     return re.sub(r"\s+", " ", html.unescape(markup).replace("\u2060", ""))
 
 

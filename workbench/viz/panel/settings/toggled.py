@@ -18,7 +18,7 @@ def toggled(
     Args:
       session: whose author's toggles there are.
       setting: where the toggles stand before.
-      toggle: its name on the command line, such as "smart_stage" or "grappler=off".
+      toggle: its name on the command line, such as "smart_stage" or "dim=32".
 
     Returns:
       The setting, and the keys of the groups that have changed.

@@ -52,7 +52,7 @@ TABS = {
 # What is of no run alone, what changes with every run, and what stands against the baseline of
 # the table.
 _OF_NO_RUN = (THROUGHPUT, WHAT_IF)
-OF_ALL_RUNS = (*_OF_NO_RUN, FINDINGS)
+OF_ALL_RUNS = (THROUGHPUT, FINDINGS, WHAT_IF)
 AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
 # What has the names of runs in it.
 _NAMING = (THROUGHPUT, TIMELINE, TWO_RUNS)
