@@ -87,14 +87,12 @@ function markTabs(buttons, now) {
   }
 }
 
-// host: what the panel knows and may ask; see hostOfModel and hostOfPage. stacked: all views below
-// each other, without tabs, as a report has them.
-export function mountPanel(root, host, { signal, stacked = false }) {
+// host: what the panel knows and may ask; see hostOfModel and hostOfPage.
+export function mountPanel(root, host, { signal }) {
   if (host.view.version !== PANEL_VERSION) {
     throw new Error(`Panel format ${host.view.version}; this page reads ${PANEL_VERSION}. Run the cell again.`);
   }
   root.classList.add("wb", "wbp");
-  root.classList.toggle("wbp-stacked", stacked);
   keepKeys(root, host, signal);
   showTheme(root, signal);
   const column = togglesColumn(host, signal);
@@ -109,15 +107,15 @@ export function mountPanel(root, host, { signal, stacked = false }) {
     onNode: (name) => host.set("selected", name || ""),
     onTable: (name) => host.set("selected_table", name || ""),
   };
-  const panes = panesElement(host, links, stacked, signal);
+  const panes = panesElement(host, links, signal);
   const tabs = tabsElement(host, (key) => host.set("tab", key), signal);
-  const line = element("div", { class: "wbp-tabline" }, ...(stacked ? [] : [tabs.bar]), context.root);
+  const line = element("div", { class: "wbp-tabline" }, tabs.bar, context.root);
   const editor = runEditor(host, signal);
   panes.element("throughput").append(editor.root);
   const body = element("div", { class: "wbp-body" }, panes.root);
   const right = element("div", { class: "wbp-right" }, line, empty.root, body);
   root.replaceChildren(headerElement(host), strip.root, element("div", { class: "wbp-main" }, column.root, right));
-  if (!stacked) root.append(heightElement(root, signal));
+  root.append(heightElement(root, signal));
   watchRuns(right, host, signal);
 
   function showTab() {
@@ -125,7 +123,7 @@ export function mountPanel(root, host, { signal, stacked = false }) {
     body.hidden = line.hidden = !any;
     markTabs(tabs.buttons, host.get("tab"));
     if (!any) return Promise.resolve();
-    return stacked ? panes.showAll() : panes.show(host.get("tab"));
+    return panes.show(host.get("tab"));
   }
   function refresh() {
     for (const part of [column, strip, empty, editor]) part.update();

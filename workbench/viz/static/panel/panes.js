@@ -38,14 +38,9 @@ export function tabsElement(host, onTab, signal) {
   return { bar, buttons };
 }
 
-// stacked: a section with a heading, since no tab names it
-function paneElement(host, key, title, holder, stacked) {
+function paneElement(host, key, holder) {
   const id = `wbp-${host.id}-pane-${key}`;
   const attributes = { class: "wbp-pane", id, "data-pane": key, hidden: "" };
-  if (stacked) {
-    const heading = element("h2", { id: `${id}-title` }, title);
-    return element("section", { ...attributes, "aria-labelledby": heading.id }, heading, holder);
-  }
   const tab = `wbp-${host.id}-tab-${key}`;
   return element("div", { ...attributes, role: "tabpanel", "aria-labelledby": tab, tabindex: "0" }, holder);
 }
@@ -111,12 +106,12 @@ function makeButton(one) {
   one.replaceWith(made);
 }
 
-export function panesElement(host, links, stacked, signal) {
+export function panesElement(host, links, signal) {
   const root = element("div", { class: "wbp-panes" });
   const panes = new Map();
-  for (const [key, title] of host.view.tabs) {
+  for (const [key] of host.view.tabs) {
     const holder = element("div", { class: "wbp-holder" });
-    const pane = paneElement(host, key, title, holder, stacked);
+    const pane = paneElement(host, key, holder);
     panes.set(key, { key, pane, holder, of: "", life: null, selectable: null, marked: UNMARKED });
     root.append(pane);
   }
@@ -174,12 +169,6 @@ export function panesElement(host, links, stacked, signal) {
     show(key) {
       for (const [one, { pane }] of panes) pane.hidden = one !== key;
       return load(key);
-    },
-    showAll() {
-      return Promise.all([...panes].map(([key, { pane }]) => {
-        pane.hidden = false;
-        return load(key);
-      }));
     },
     mark() {
       panes.forEach(mark);
