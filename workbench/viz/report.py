@@ -201,21 +201,22 @@ def _first_traced(comparison: Comparison) -> str:
 
 def _pair(comparison: Comparison, label: str, room: int) -> tuple[BeforeAfterView | None, str]:
     """A variant beside the baseline, or why they cannot stand beside each other."""
-    traced = {v.label: v.trace for v in comparison.variants if v.trace is not None}
+    traced = {v.label: v for v in comparison.variants if v.trace is not None}
     if not traced:
         return None, _UNTRACED
     before, after = traced.get(comparison.baseline), traced.get(label)
     if before is None or after is None:
         return None, _ONE_TRACE.format(label=shown_label(next(iter(traced))))
     names = (shown_label(comparison.baseline), shown_label(label))
+    assert before.trace is not None and after.trace is not None
     try:
-        aligned = align(before, after, labels=names)
+        aligned = align(before.trace, after.trace, labels=names)
     except WorkbenchError as error:
         return None, f"The two runs cannot be held against each other: {error}."
     share = int(room * (_FIRST_SHARE if len(traced) > 2 else 1)) // 2
     timelines = (
-        fitting_timeline(trace, name, share)
-        for trace, name in zip((before, after), names, strict=True)
+        fitting_timeline(variant, name, share)
+        for variant, name in zip((before, after), names, strict=True)
     )
     return before_after_view(aligned, *timelines), ""
 
@@ -223,9 +224,8 @@ def _pair(comparison: Comparison, label: str, room: int) -> tuple[BeforeAfterVie
 def _timeline_folds(variants: Sequence[MeasuredVariant], number: int, room: int) -> Iterator[Fold]:
     """The timelines of the variants that do not stand first."""
     for row, variant in enumerate(variants, 1):
-        assert variant.trace is not None
         name = shown_label(variant.label)
-        timeline = fitting_timeline(variant.trace, name, room // len(variants))
+        timeline = fitting_timeline(variant, name, room // len(variants))
         yield Fold(title=f"Timeline: {name}", html=timeline_html(timeline, f"t{number}-{row}"))
 
 

@@ -116,11 +116,7 @@ def _chapter(session: Session, contents: Contents, shown: Run, base: Run) -> Cha
 def _fitted(pair: BeforeAfterView, base: Run, shown: Run) -> BeforeAfterView:
     """The pair with as many of the last steps as the page has room for."""
     room = int(_TIMELINES * _FIRST_SHARE) // 2
-    timelines = []
-    for run in (base, shown):
-        trace = run.measured.trace
-        assert trace is not None
-        timelines.append(fitting_timeline(trace, run_name(run), room))
+    timelines = [fitting_timeline(run.measured, run_name(run), room) for run in (base, shown)]
     return pair.drawn_as(*timelines)
 
 
@@ -225,10 +221,8 @@ def _timelines(session: Session, shown: Run, base: Run, *, whole: bool) -> Itera
     others = [run for run in reversed(session.runs) if run.number not in first]
     traced = [run for run in others if run.measured.trace is not None][:_MOST_OTHERS]
     for run in traced:
-        trace = run.measured.trace
-        assert trace is not None
         room = int(_TIMELINES * (1 if whole else 1 - _FIRST_SHARE)) // len(traced)
-        timeline = fitting_timeline(trace, run_name(run), room)
+        timeline = fitting_timeline(run.measured, run_name(run), room)
         title = f"Timeline: {run.number}. {run_name(run)}"
         yield Fold(title=title, html=timeline_html(timeline, f"t-{run.number}"))
 
