@@ -204,6 +204,12 @@ ids = tf.sparse.from_dense(tf.constant([[1, 2], [3, 0]], tf.int64))
 table = v1.get_variable("table", [9, 4])
 """
 )
+# The addresses of a cluster of one task.
+_TASK = """
+import tensorflow as tf
+from tests.builders.servers import free_ports
+cluster = {"ps": [f"localhost:{free_ports(1)[0]}"]}
+"""
 _EXPORT = """
 import tensorflow as tf
 import workbench as wb
@@ -397,6 +403,7 @@ CONTEXTS = {
     "function": _FUNCTION,
     "sparse ids": _IDS,
     "export": _EXPORT,
+    "task": _TASK,
     "lookup function": _LOOKUP_FUNCTION,
     "served model": _EXPORTED,
     "signature": _SIGNATURE,

@@ -331,6 +331,8 @@ def test_keyboard_alone_reaches_everything(boundary: Any) -> None:
     page.keyboard.type("joined")
     assert rows(boundary) == ["net/joined"]
     page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "CSV"
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert "'loop/Enter' is v1 control flow" in told(boundary)
     assert page.evaluate("document.activeElement.dataset.row") is not None

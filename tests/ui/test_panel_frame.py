@@ -335,7 +335,7 @@ class TestBesideEachOther:
             show_tab(one, "two_runs")
         panels[1].get_by_role("tab", name="Memory").click()
         selected = [one.locator("[aria-selected=true]").inner_text() for one in panels]
-        assert selected == ["Two runs", "Memory", "Two runs"]
+        assert selected == ["Before and after", "Memory", "Before and after"]
         for one in panels:
             show_tab(one, "throughput")
         panels[0].get_by_role("radio", name="Compare with run 2").check()
@@ -345,7 +345,9 @@ class TestBesideEachOther:
         assert watched.errors == []
 
     def test_ids_of_a_report(self, watched: Watched, tmp_path: Path) -> None:
-        open_panel(watched.page, write_session_report(tmp_path / "r.html", made_up_session()))
+        watched.page.goto(write_session_report(tmp_path / "r.html", made_up_session()))
+        for fold in watched.page.locator("details > summary").all():
+            fold.click()
         assert watched.page.evaluate(IDS_JS) == [[], []]
 
 

@@ -81,6 +81,8 @@ def test_a_smart_stage_is_a_variant_with_its_plan(comparison):
     assert both.stages[0].start[0].endswith("/take")
     assert found.settings["smart_stage.reorder"] is True
     assert "smart_stage=wb.SmartStageOptions(" in found.command
+    # Where the machine is busy, that is said first.
+    said = [line for line in said if not line.startswith("The machine is busy")]
     assert said[0].startswith("More than the budget of 0.5")
     assert said[1:4] == [
         "Starting 3 child processes",

@@ -138,6 +138,8 @@ export function moveController(view, parts, state, { ask, onCut, next = "" }) {
       fact("One item", byteWords(found.bytes, found.unknown)),
     );
     const moved = cutKey(state.ahead) !== first;
+    // what stands below stays where it is
+    if (moved) parts.sentence.style.minHeight ||= `${parts.sentence.offsetHeight}px`;
     parts.sentence.replaceChildren(
       ...(moved ? movedSentence(flow, state.ahead, cut, flow.timed && answers, next) : answer),
     );
