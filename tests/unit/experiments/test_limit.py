@@ -14,6 +14,7 @@ from workbench.experiments.comparison import machine_peaks as module
 from workbench.experiments.comparison.environment import machine
 from workbench.experiments.comparison.findings import findings
 from workbench.experiments.comparison.limit import known_limit, limit
+from workbench.experiments.measurement.machine_load import MachineLoad
 from workbench.viz.comparison.view import compare_view
 
 
@@ -28,6 +29,7 @@ def cache(tmp_path, monkeypatch):
         return PEAKS
 
     monkeypatch.setattr(module, "_probed", probed)
+    monkeypatch.setattr(module, "machine_load", lambda: MachineLoad(busy_cores=0.0, cores=2))
     return probes
 
 
@@ -53,6 +55,15 @@ def test_what_is_measured_is_said(cache):
     said = []
     limit(product_trace(), progress=said.append)
     assert said == ["Measuring what the machine can do, once (about 5 s)"]
+
+
+def test_what_a_busy_machine_gives_is_not_kept(cache, monkeypatch):
+    monkeypatch.setattr(module, "machine_load", lambda: MachineLoad(busy_cores=1.5, cores=2))
+    said = []
+    for number in (1, 2):
+        assert limit(product_trace(), progress=said.append).peaks == PEAKS
+        assert len(cache) == number and module.known_peaks() is None
+    assert "not to be kept" in said[0]
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"format": 1}', '{"format": 0}', "[]"])

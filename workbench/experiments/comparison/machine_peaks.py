@@ -14,6 +14,7 @@ from pathlib import Path
 from workbench.core.analysis.limit.peaks import Peaks
 from workbench.errors import OutputError, RunError
 from workbench.experiments.comparison.environment import machine
+from workbench.experiments.measurement.machine_load import machine_load
 from workbench.experiments.measurement.progress import Progress
 from workbench.files.atomic_file import make_directory, replacing
 from workbench.files.user_cache import user_cache
@@ -29,8 +30,8 @@ _ONE_THREAD = dict.fromkeys(
 def machine_peaks(*, again: bool = False, progress: bool | Callable[[str], None] = True) -> Peaks:
     """What a core of this machine does at most.
 
-    Measured the first time, in about five seconds, on an otherwise idle machine at best; then read
-    from a file in the user's cache directory.
+    Measured the first time, in about five seconds, and then read from a file in the user's cache
+    directory. What was measured while the machine did other work is not kept, as it is too low.
 
     Args:
       again: measures once more.
@@ -43,11 +44,15 @@ def machine_peaks(*, again: bool = False, progress: bool | Callable[[str], None]
     if known is not None:
         return known
     shown = Progress(progress)
-    shown.phase("Measuring what the machine can do, once (about 5 s)")
+    load = machine_load()
+    kept = "once" if load.is_quiet else "beside other work, so not to be kept"
+    shown.phase(f"Measuring what the machine can do, {kept} (about 5 s)")
     try:
         peaks = _probed()
     finally:
         shown.end()
+    if not load.is_quiet:
+        return peaks
     path = _path()
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
