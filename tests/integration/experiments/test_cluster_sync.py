@@ -23,9 +23,9 @@ EXAMPLES = 64
 LOSSES = re.compile(r"loss ([-\d.naif]+) at first, ([-\d.naif]+) at last")
 EACH = (
     *("stage", "smart_stage", "fused_v1", "fused_v2", "grouped", "auto_fused"),
-    *("inline_executor", "cost_model_executor"),
     "smart_stage+grouped",
 )
+POLICIES = ("inline_executor", "cost_model_executor")
 
 
 def losses(home: Path, toggle: str | None, **given: object) -> list[list[float]]:
@@ -43,7 +43,12 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> list[list[float]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "toggle", [EACH[-1], *(pytest.param(each, marks=pytest.mark.slow) for each in EACH[:-1])]
+    "toggle",
+    [
+        EACH[-1],
+        *(pytest.param(each, marks=pytest.mark.slow) for each in EACH[:-1]),
+        *(pytest.param(each, marks=pytest.mark.executors) for each in POLICIES),
+    ],
 )
 def test_losses_are_those_without_it(tmp_path: Path, plain, toggle: str) -> None:
     found = losses(tmp_path / "run", toggle, sync=True)
