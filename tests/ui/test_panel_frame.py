@@ -22,8 +22,9 @@ from tests.ui.panel_pages import (
 from tests.ui.test_axe import AUDIT, AXE
 from tests.ui.test_panel_toggles import MODEL_JS, SHARED
 from tests.ui.watched import Watched
+from workbench.experiments.measurement.progress_line import ProgressLine, ProgressState
+from workbench.experiments.measurement.schedule import PhaseState
 from workbench.viz.panel.job_view import JobView, failed, running
-from workbench.viz.panel.phases import first_phases, with_phases
 from workbench.viz.panel.shape import shape_html, shape_view
 from workbench.viz.panel.tabs.contents import TABS
 from workbench.viz.panel.view import run_list
@@ -121,10 +122,11 @@ def job(view: JobView) -> dict[str, Any]:
 
 def going(*lines: str) -> JobView:
     """A run that has said these lines."""
-    view = dataclasses.replace(running("Starting a child process"), phases=first_phases())
-    for words in lines:
-        view = with_phases(running(words), view)
-    return view
+    words = ("Starting a child process", *lines)[-1]
+    now = "Measure" if words.startswith("Block") else "Start"
+    states = {"Start": "over", "Measure": "next"} | {now: "now"}
+    phases = tuple(PhaseState(title=t, state=s, seconds=1.0) for t, s in states.items())
+    return running(ProgressLine(words, ProgressState(phase=now, phases=phases)))
 
 
 @pytest.mark.parametrize("program", [PROGRAM, KERAS], ids=["graph", "function"])

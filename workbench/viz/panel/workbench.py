@@ -27,7 +27,6 @@ from workbench.viz.panel.clicks import clicked
 from workbench.viz.panel.graph_preview import GraphPreview
 from workbench.viz.panel.job_view import NOTHING, READY, JobView, failed, running
 from workbench.viz.panel.news import news_of_run, news_of_search
-from workbench.viz.panel.phases import first_phases, with_phases
 from workbench.viz.panel.program_of import program_of
 from workbench.viz.panel.report import report_name, session_report_html
 from workbench.viz.panel.settings.choices import choices_of, known_toggles
@@ -104,7 +103,6 @@ class Workbench(PanelWidget):
         self._job: Job[Any] | None = None
         self._preview = GraphPreview(self.session, lambda markup: self.set_trait("shape", markup))
         self._waiting: Optimizations | None = None
-        self._progress_view = NOTHING
         self._answers = Answers(self.session, self._contents)
         self._still = DisplayedStill(self._still_bundle)
         self._saying = threading.RLock()
@@ -193,7 +191,6 @@ class Workbench(PanelWidget):
                 budget=budget, memory=memory, on_progress=self._progress, on_end=self._ended
             ),
             f"Searching the best setting for {budget}. The kernel is free.",
-            search=True,
         )
 
     def cancel(self) -> None:
@@ -303,13 +300,9 @@ class Workbench(PanelWidget):
         """Shows the program's graph before anything has run, once a child process has built it."""
         self._preview.begin()
 
-    def _start(
-        self, begin: Callable[[], Job[Any]], words: str, *, search: bool = False
-    ) -> Job[Any]:
+    def _start(self, begin: Callable[[], Job[Any]], words: str) -> Job[Any]:
         self._preview.cancel()
-        begins = running("Starting a child process")
-        phases = () if search else first_phases()
-        self._show_job(dataclasses.replace(begins, phases=phases))
+        self._show_job(running("Starting a child process"))
         self.status, self.news = words, {}
         try:
             self._job = begin()
@@ -320,11 +313,10 @@ class Workbench(PanelWidget):
         return self._job
 
     def _show_job(self, shown: JobView) -> None:
-        self._progress_view = shown
         self.job = dataclasses.asdict(shown)
 
     def _progress(self, words: str) -> None:
-        self._show_job(with_phases(running(words), self._progress_view))
+        self._show_job(running(words))
         # What is measured shows before the rest of the run is over.
         if len(self.session.runs) != len(self.run_list):
             self._list_runs()

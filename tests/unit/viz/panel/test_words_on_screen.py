@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.core.toggles.built_in import WITH_POSITIONS
-from workbench.viz.panel.phases import PHASES
+from workbench.experiments.measurement.schedule import TITLES
 from workbench.viz.panel.settings.group import SECTIONS
 from workbench.viz.panel.settings.groups import groups_of
 from workbench.viz.panel.tabs.contents import TABS
@@ -33,7 +33,7 @@ def words_of_toggles() -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "words", [pytest.param(each, id=each) for each in sorted({*TABS.values(), *PHASES})]
+    "words", [pytest.param(each, id=each) for each in sorted({*TABS.values(), *TITLES.values()})]
 )
 def test_tabs_and_phases_are_in_the_list(words):
     assert re.search(rf"\b{words}\b", WORDS)
