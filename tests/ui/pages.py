@@ -120,3 +120,18 @@ def range_in_view(timeline: Any) -> tuple[float, float]:
     words = timeline.locator(".wb-inview caption").inner_text()
     low, high = words.removeprefix("In view, ").split("\u00a0ms")[0].split("–")
     return tuple(float(text.replace("\u2009", "")) for text in (low, high))  # type: ignore[return-value]
+
+
+def drag_in(canvas: Any, start: float, end: float, y: float, key: str = "") -> None:
+    """Drags in a canvas from one x to another, in px from its corner, while a key is held."""
+    mouse, keyboard = canvas.page.mouse, canvas.page.keyboard
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    if key:
+        keyboard.down(key)
+    mouse.move(box["x"] + start, box["y"] + y)
+    mouse.down()
+    mouse.move(box["x"] + end, box["y"] + y, steps=4)
+    mouse.up()
+    if key:
+        keyboard.up(key)

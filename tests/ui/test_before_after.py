@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.pages import each_width, open_page, write_pair_page
+from tests.ui.pages import drag_in, each_width, open_page, write_pair_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
 from workbench.viz.style import colors, format
@@ -52,16 +52,7 @@ def canvas(page: Any, side: int) -> Any:
 
 def drag(page: Any, side: int, start: float, end: float, y: float = LANES_Y, key: str = "") -> None:
     """Drags in a canvas from one x to another, in px from its left edge."""
-    canvas(page, side).scroll_into_view_if_needed()
-    box = canvas(page, side).bounding_box()
-    if key:
-        page.keyboard.down(key)
-    page.mouse.move(box["x"] + start, box["y"] + y)
-    page.mouse.down()
-    page.mouse.move(box["x"] + end, box["y"] + y, steps=4)
-    page.mouse.up()
-    if key:
-        page.keyboard.up(key)
+    drag_in(canvas(page, side), start, end, y, key)
 
 
 def test_both_have_one_scale_and_their_steps_begin_above_each_other(page: Any) -> None:

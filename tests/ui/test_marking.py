@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.pages import open_page, range_in_view, write_page
+from tests.ui.pages import drag_in, open_page, range_in_view, write_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
 from workbench.core.graph.op_families import FAMILY_NAMES, LOOKUP
@@ -38,17 +38,7 @@ def canvas(timeline: Any) -> Any:
 
 
 def drag(timeline: Any, start: float, end: float, y: float = LANES_Y, key: str = "") -> None:
-    page = timeline.page
-    canvas(timeline).scroll_into_view_if_needed()
-    box = canvas(timeline).bounding_box()
-    if key:
-        page.keyboard.down(key)
-    page.mouse.move(box["x"] + start, box["y"] + y)
-    page.mouse.down()
-    page.mouse.move(box["x"] + end, box["y"] + y, steps=4)
-    page.mouse.up()
-    if key:
-        page.keyboard.up(key)
+    drag_in(canvas(timeline), start, end, y, key)
 
 
 def marked(timeline: Any) -> Any:
