@@ -87,13 +87,13 @@ def test_the_faster_choice_is_found_and_its_code_measures_it_again():
 
 
 def test_choices_that_hang_and_raise_are_a_sentence_and_the_search_goes_on():
-    best = searched(HANGS, RAISES, SIZE, budget=30)
+    best = searched(RAISES, HANGS, SIZE, budget=45)
     assert best.label == "size 16"
     why = reasons(best)
     assert "did not answer in the" in why["reader stuck"] and "was ended" in why["reader stuck"]
     assert "no such width" in why["width 2"]
     # What the last ones take at most, on a busy machine.
-    assert best.took_s < 30 + 20
+    assert best.took_s < 45 + 20
 
 
 def test_a_choice_that_trains_nan_is_not_chosen():

@@ -19,6 +19,8 @@ from workbench.experiments.measurement.progress import Progress
 from workbench.files.atomic_file import make_directory, replacing
 from workbench.files.user_cache import user_cache
 
+# By the file that would keep them.
+_beside_other_work: dict[Path, Peaks] = {}
 _FORMAT = 1
 _TIMEOUT_S = 120
 # Each thread of the probe multiplies by itself.
@@ -31,7 +33,8 @@ def machine_peaks(*, again: bool = False, progress: bool | Callable[[str], None]
     """What a core of this machine does at most.
 
     Measured the first time, in about five seconds, and then read from a file in the user's cache
-    directory. What was measured while the machine did other work is not kept, as it is too low.
+    directory. What was measured while the machine did other work is too low, so only this process
+    keeps it: the limits that it shows are of the same peaks.
 
     Args:
       again: measures once more.
@@ -40,20 +43,21 @@ def machine_peaks(*, again: bool = False, progress: bool | Callable[[str], None]
     Raises:
       RunError: the measurement failed.
     """
-    known = None if again else known_peaks()
+    path = _path()
+    known = None if again else known_peaks() or _beside_other_work.get(path)
     if known is not None:
         return known
     shown = Progress(progress)
     load = machine_load()
-    kept = "once" if load.is_quiet else "beside other work, so not to be kept"
+    kept = "once" if load.is_quiet else "beside other work, kept by this process only"
     shown.phase(f"Measuring what the machine can do, {kept} (about 5 s)")
     try:
         peaks = _probed()
     finally:
         shown.end()
     if not load.is_quiet:
+        _beside_other_work[path] = peaks
         return peaks
-    path = _path()
     # Where nothing can be kept, the next call measures again.
     with contextlib.suppress(OutputError):
         make_directory(path.parent)
