@@ -12,6 +12,7 @@
 #include "tensorflow/core/common_runtime/graph_optimizer.h"
 #include "tensorflow/core/common_runtime/local_executor_params.h"
 #include "tensorflow/core/common_runtime/memory_types.h"
+#include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/op_segment.h"
@@ -20,6 +21,7 @@
 namespace workbench {
 namespace {
 
+using tensorflow::CancellationManager;
 using tensorflow::Executor;
 using tensorflow::FunctionLibraryRuntime;
 using tensorflow::Graph;
@@ -105,9 +107,16 @@ class PartitionKernel : public tensorflow::AsyncOpKernel {
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     Executor::Args args = ArgsOf(context);
+    // Its own: an op's failure cancels the rest of this step here, and the worker's executor still
+    // sees a failure, not the end of a step that was cancelled already. It is gone before the
+    // worker's, which the end of the step may delete.
+    auto* cancellation = new CancellationManager(args.cancellation_manager);
+    args.cancellation_manager = cancellation;
     // TensorFlow has given this partition a thread of the worker's pool.
     args.run_all_kernels_inline = inline_;
-    executor_->RunAsync(args, [context, done = std::move(done)](const absl::Status& status) {
+    executor_->RunAsync(args, [context, cancellation, done = std::move(done)](
+                                   const absl::Status& status) {
+      delete cancellation;
       if (!status.ok()) context->SetStatus(status);
       done();
     });

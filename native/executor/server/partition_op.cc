@@ -8,6 +8,8 @@ REGISTER_OP("WorkbenchPartition")
     .Attr("optimizer: string")
     .Attr("nodes: string")
     .Attr("number: int")
+    // Receives are within: where a task is lost, the error stays the one that sessions recover from.
+    .SetIsDistributedCommunication()
     .SetShapeFn(tensorflow::shape_inference::NoOutputs)
     .Doc(R"(
 Runs a partition of a server's graph by an executor policy. Passes alone make it.

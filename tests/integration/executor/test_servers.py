@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
 
 import workbench as wb
 from tests.builders.executors import POLICIES, bits, config_of, each_policy, local_server, plain
 from tests.builders.scripts import run_script
-from tests.builders.servers import Servers
+from tests.builders.servers import Servers, free_ports
 from workbench.core.capture.server_partitions import policies, whole_partitions
+from workbench.core.executor.policy import warn_of_servers
 
 v1 = tf.compat.v1
 pytestmark = pytest.mark.executors
@@ -266,6 +268,21 @@ def test_a_task_without_the_library_is_named_and_runs_as_stock(tmp_path):
     said = [line for line in done.stderr.splitlines() if "executor policy INLINE" in line]
     assert len(said) == 1
     assert "/job:ps/task:0 has not loaded Workbench's library" in said[0]
+
+
+def test_servers_that_cannot_be_asked_are_left_to_the_session(caplog):
+    """No error, and no wait beyond the session's own limit: that is the session's to say."""
+    config = wb.executor_options("inline", config=v1.ConfigProto(operation_timeout_in_ms=100))
+    for _ in range(2):
+        warn_of_servers(f"grpc://localhost:{free_ports(1)[0]}", config)
+    assert not caplog.records
+
+
+def test_a_lost_task_is_an_error_that_sessions_recover_from():
+    """An executor makes `UnavailableError` an internal error, except of what communicates."""
+    wb.load_library()
+    op = op_def_registry.get("WorkbenchPartition")
+    assert op.is_distributed_communication
 
 
 def test_a_cost_model_of_another_process_is_known(tmp_path):

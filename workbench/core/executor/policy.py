@@ -150,12 +150,19 @@ def warn_of_servers(target: Any, config: Any) -> None:
             name,
         )
         return
-    without = tasks_without_library(address, config.device_filters)
+    try:
+        without = tasks_without_library(address, config)
+    except tf.errors.OpError:
+        # The user's own session says what is wrong with the cluster, or waits for it.
+        _checked.discard((executor, address))
+        return
     if without:
         _LOG.warning(
             "executor policy %s: %s has not loaded Workbench's library and runs its part of the "
-            "steps on TensorFlow's own executor, which is right but no faster; %s",
+            "steps on TensorFlow's own executor, which is right but no faster; %s. Where the task "
+            "at %s lacks it, no task runs by the policy",
             name,
             ", ".join(without),
             REMEDY,
+            address,
         )

@@ -29,7 +29,8 @@ def check_servers(target: str, jobs: Sequence[str] = ("ps",)) -> None:
     Raises:
       NativeError: names the tasks without it and the line to write there.
     """
-    without = tasks_without_library(target, [f"/job:{job}" for job in jobs])
+    filters = [f"/job:{job}" for job in jobs]
+    without = tasks_without_library(target, v1.ConfigProto(device_filters=filters))
     if without:
         raise NativeError(
             f"{', '.join(without)} of the cluster {'has' if len(without) == 1 else 'have'} not "
@@ -37,19 +38,25 @@ def check_servers(target: str, jobs: Sequence[str] = ("ps",)) -> None:
         )
 
 
-def tasks_without_library(target: str, device_filters: Sequence[str] = ()) -> list[str]:
+def tasks_without_library(target: str, config: v1.ConfigProto) -> list[str]:
     """Tasks of a cluster whose process has not loaded Workbench's library.
 
     Args:
       target: of a server of the cluster, `server.target`.
-      device_filters: as of a session's config: the tasks that are asked; none are all. It waits
-        until they serve.
+      config: of the session: its device filters are the tasks that are asked, its cluster, options
+        of calls and time limits are kept. It waits until they serve.
 
     Returns:
       Their names, such as "/job:ps/task:0", in order.
+
+    Raises:
+      tf.errors.OpError: a task cannot be asked.
     """
-    config = v1.ConfigProto(device_filters=device_filters)
-    with tf.Graph().as_default(), v1.Session(target, config=config) as session:
+    asked = v1.ConfigProto()
+    asked.CopyFrom(config)
+    asked.ClearField("graph_options")
+    asked.experimental.ClearField("executor_type")
+    with tf.Graph().as_default(), v1.Session(target, config=asked) as session:
         # Fed, since what is constant would be computed in this process.
         ids = v1.placeholder(tf.int64, [None])
         return [_short(task) for task in _tasks(session) if not _has_library(session, task, ids)]
