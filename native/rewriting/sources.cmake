@@ -6,6 +6,7 @@ library_sources(
   choice/add_choices.cc
   choice/choice_kernels.cc
   choice/choice_ops.cc
+  choice/fed_apart.cc
   choice/make_choices.cc
   choice/make_choices_pass.cc
   choice/run_ends.cc

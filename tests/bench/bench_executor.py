@@ -60,9 +60,13 @@ def ratio(taken: Mapping[str, Sequence[float]], name: str, to: str) -> str:
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Prints a Markdown table."""
-    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}", flush=True)
     for row in rows:
-        print(f"| {' | '.join(row)} |", flush=True)
+        print_row(row)
+
+
+def print_row(row: Sequence[str]) -> None:
+    print(f"| {' | '.join(row)} |", flush=True)
 
 
 def ways_of(case: graphs.Case, ways: Mapping[str, tuple[str, int]]) -> dict[str, Call]:

@@ -3,15 +3,19 @@
 A server of this process runs 200 and 2,000 ops in a chain and side by side. All ways take turns; a
 figure is the median of the rounds, a ratio the median of the ratios of each round with quartiles.
 The last column is the inline policy on the server beside the sum of what it is made of: a run of
-one op on the same server, and the graph in a direct session under inline. With --cluster, DLRM
-trains a row at a time on a parameter server and two workers, whose processes start for it.
+one op on the same server, and the graph in a direct session under inline. A row is printed when it
+is measured.
 
-    python -m tests.bench.bench_server [--rounds 10] [--cluster]
+With --cluster, DLRM trains a row at a time on a parameter server and two workers instead. Their
+processes start anew for each measurement, and there are as many rounds as the budget allows.
+
+    python -m tests.bench.bench_server [--rounds 10] [--cluster [--budget 210]]
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +23,7 @@ from typing import Any
 import tensorflow as tf
 
 import workbench as wb
-from tests.bench.bench_executor import ratio, rounds_of, table
+from tests.bench.bench_executor import print_row, ratio, rounds_of, table
 
 v1 = tf.compat.v1
 WARM_UP, REPEATS = 200, 300
@@ -28,24 +32,25 @@ WARM_UP, REPEATS = 200, 300
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--cluster", action="store_true", help="DLRM on three processes, too")
-    chosen = parser.parse_args(arguments)
-    server = v1.train.Server.create_local_server()
-    rows = [
-        row(server.target, shape, ops, chosen.rounds)
-        for ops in (200, 2000)
-        for shape in (chain, wide)
-    ]
-    header = ("graph", "stock, server", "direct inline", "one op, server", "inline, server")
-    table(
-        "Runs of a session on a server, µs",
-        (*header, "of stock", "of its parts"),
-        rows,
+    parser.add_argument("--cluster", action="store_true", help="DLRM on three processes instead")
+    parser.add_argument(
+        "--budget", type=float, default=210.0, help="seconds for all clusters (default 210)"
     )
+    chosen = parser.parse_args(arguments)
+    # A crash of the native library says where, not just an exit status.
+    faulthandler.enable()
     if chosen.cluster:
-        from tests.bench.server_cluster import rows as cluster_rows
+        from tests.bench import server_cluster
 
-        table("DLRM, a row a step, 1 parameter server and 2 workers", *cluster_rows(chosen.rounds))
+        rows = server_cluster.rows(chosen.rounds, chosen.budget)
+        table("DLRM, a row a step, 1 parameter server and 2 workers", server_cluster.HEADER, rows)
+        return
+    server = v1.train.Server.create_local_server()
+    header = ("graph", "stock, server", "direct inline", "one op, server", "inline, server")
+    table("Runs of a session on a server, µs", (*header, "of stock", "of its parts"), ())
+    for ops in (200, 2000):
+        for shape in (chain, wide):
+            print_row(row(server.target, shape, ops, chosen.rounds))
 
 
 def chain(ops: int) -> Any:

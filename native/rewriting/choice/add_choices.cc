@@ -173,6 +173,18 @@ std::string BranchName(const std::string& node, bool rewritten) {
   return absl::StrCat(rewritten ? kRewritten : kStock, "branch/", node);
 }
 
+bool IsOfBranch(const tensorflow::Edge& edge, bool rewritten) {
+  const Node& choice = *edge.dst();
+  const std::string& op = choice.type_string();
+  if (edge.src()->type_string() == kChoiceWaitOp) {
+    bool of_plan = false;
+    return tensorflow::TryGetNodeAttr(edge.src()->attrs(), "rewritten", &of_plan) &&
+           of_plan == rewritten;
+  }
+  if (edge.IsControlEdge() || (op != kChoiceOp && op != kChoiceRefOp)) return false;
+  return (edge.dst_input() >= choice.num_outputs()) == rewritten;
+}
+
 absl::Status AddChoices(const std::vector<NodeDef>& originals, NamedGraph* graph) {
   Choices choices(graph);
   for (const NodeDef& original : originals) TF_RETURN_IF_ERROR(choices.Add(original));

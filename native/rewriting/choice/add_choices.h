@@ -6,6 +6,7 @@
 
 #include "rewriting/graph/named_graph.h"
 #include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/platform/status.h"
 
 namespace workbench {
@@ -22,6 +23,10 @@ inline constexpr char kRewritten[] = "workbench_rewritten/";
 std::string WaitName(const std::string& node, bool rewritten);
 // The name of the op at the end of a node's branch that gives tensors.
 std::string BranchName(const std::string& node, bool rewritten);
+
+// Whether an edge counts only where this branch of a choice is taken: it leads into the choice, or
+// from a node that waits for that branch.
+bool IsOfBranch(const tensorflow::Edge& edge, bool rewritten);
 
 // Keeps what nodes were before a plan changed them, until it is known what a run feeds and fetches.
 //

@@ -30,6 +30,10 @@ REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceRef").Device(tensorflow::DEVICE_CPU
 REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceRef").Device(tensorflow::DEVICE_GPU), NeverRunOp);
 REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceWait").Device(tensorflow::DEVICE_CPU), NeverRunOp);
 REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceWait").Device(tensorflow::DEVICE_GPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceInput").Device(tensorflow::DEVICE_CPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceInput").Device(tensorflow::DEVICE_GPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceSource").Device(tensorflow::DEVICE_CPU), NeverRunOp);
+REGISTER_GUARDED_KERNEL(Name("WorkbenchChoiceSource").Device(tensorflow::DEVICE_GPU), NeverRunOp);
 
 }  // namespace
 }  // namespace workbench

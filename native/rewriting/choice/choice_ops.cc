@@ -1,6 +1,7 @@
 // The ops that stand between a node of the user's graph and the node that a plan puts in its place,
 // until it is known what a run feeds and fetches. make_choices_pass.cc takes them out again.
 
+#include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
 
@@ -71,6 +72,30 @@ Waits for what a node waits for in one branch. Each run has its control inputs g
 it, or goes without them, so that none executes.
 
 rewritten: whether that is the branch of the plan.
+)doc");
+
+REGISTER_OP("WorkbenchChoiceSource")
+    .Input("input: T")
+    .Attr("T: type")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext*) { return absl::OkStatus(); })
+    .Doc(R"doc(
+Keeps a tensor in the runs whose choices wait for it. An op of the plan reads it there.
+
+input: what the op reads.
+)doc");
+
+REGISTER_OP("WorkbenchChoiceInput")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("source: string")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+    .Doc(R"doc(
+Stands for what an op of the plan reads. Each run has the op read the tensor itself.
+
+source: the name of the WorkbenchChoiceSource of that tensor.
+output: the tensor.
 )doc");
 
 }  // namespace workbench

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "registration/guarded_pass.h"
+#include "rewriting/choice/fed_apart.h"
 #include "rewriting/choice/make_choices.h"
 #include "rewriting/choice/run_ends.h"
 #include "rewriting/plan/stage_plan.h"
@@ -31,7 +32,8 @@ class MakeChoicesPass : public tensorflow::GraphOptimizationPass {
     for (const auto& optimizer : rewriting.custom_optimizers()) {
       if (optimizer.name() == kPlanName) TF_RETURN_IF_ERROR(ParseStagePlan(optimizer, &plan));
     }
-    const std::string reason = NeedsStock(plan, **options.graph);
+    std::string reason = ShowInputs(options.graph->get());
+    if (reason.empty()) reason = NeedsStock(plan, **options.graph);
     if (!reason.empty()) VLOG(1) << "A run has the graph as it was without the plan: " << reason;
     return MakeChoices(!reason.empty(), options.graph->get());
   }

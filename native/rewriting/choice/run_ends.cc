@@ -20,21 +20,30 @@ using Names = absl::flat_hash_set<std::string>;
 // On a put: what its producer evaluates and feeds. In workbench/core/session/prefetch_runner.py.
 constexpr char kFedAttr[] = "_workbench_fed";
 constexpr char kArgPrefix[] = "_arg_";
+constexpr char kConnectionPrefix[] = "_identity_";
+
+bool IsOfClient(const Node& node) {
+  bool by_client = false;
+  return tensorflow::TryGetNodeAttr(node.attrs(), "client_terminated", &by_client) && by_client;
+}
 
 // The node whose output a run feeds by this one; empty where it is no feed.
 std::string FedNode(const Node& node) {
   if (node.type_string() == "_Recv") {
-    bool by_client = false;
-    if (!tensorflow::TryGetNodeAttr(node.attrs(), "client_terminated", &by_client) || !by_client) {
-      return "";
-    }
+    if (!IsOfClient(node)) return "";
     const std::string tensor = tensorflow::GetNodeAttrString(node.attrs(), "tensor_name");
     return tensor.substr(0, tensor.rfind(':'));
   }
-  // _arg_<node>_<output>_<number of the feed>
   const std::string& name = node.name();
+  const size_t last = name.rfind('_');
+  // A callable that connects a tensor to this one: _identity_<node>_<output>
+  if (node.IsIdentity() && absl::StartsWith(name, kConnectionPrefix)) {
+    const size_t begin = sizeof(kConnectionPrefix) - 1;
+    return last > begin ? name.substr(begin, last - begin) : "";
+  }
+  // _arg_<node>_<output>_<number of the feed>
   if (!node.IsArg() || !absl::StartsWith(name, kArgPrefix)) return "";
-  const size_t output = name.rfind('_', name.rfind('_') - 1);
+  const size_t output = name.rfind('_', last - 1);
   const size_t begin = sizeof(kArgPrefix) - 1;
   return output > begin ? name.substr(begin, output - begin) : "";
 }
@@ -54,16 +63,7 @@ void AddMoved(const PlannedStage& stage, Names* inside) {
   }
 }
 
-bool IsStockBranch(const Edge& edge) {
-  const Node& choice = *edge.dst();
-  const std::string& op = choice.type_string();
-  bool rewritten = true;
-  if (edge.src()->type_string() == kChoiceWaitOp) {
-    return tensorflow::TryGetNodeAttr(edge.src()->attrs(), "rewritten", &rewritten) && !rewritten;
-  }
-  if (op == kChoiceRefOp) return edge.dst_input() == 0;
-  return op == kChoiceOp && edge.dst_input() < choice.num_outputs();
-}
+bool IsStockBranch(const Edge& edge) { return IsOfBranch(edge, /*rewritten=*/false); }
 
 // The nodes that a run needs although the plan's come in the place of the user's.
 absl::flat_hash_set<const Node*> NeededByPlan(const Graph& graph) {
@@ -127,6 +127,38 @@ std::string PartOfGroup(const StagePlan& plan, const Names& needed) {
   return "";
 }
 
+// The feeds by a client that a node waits for, by the plan's nodes or by the user's.
+absl::flat_hash_set<const Node*> FeedsBefore(const Node& node, bool rewritten) {
+  absl::flat_hash_set<const Node*> seen = {&node}, feeds;
+  std::vector<const Node*> open = {&node};
+  while (!open.empty()) {
+    const Node* reader = open.back();
+    open.pop_back();
+    if (reader->IsRecv() && IsOfClient(*reader)) feeds.insert(reader);
+    for (const Edge* edge : reader->in_edges()) {
+      if (IsOfBranch(*edge, !rewritten) || !seen.insert(edge->src()).second) continue;
+      open.push_back(edge->src());
+    }
+  }
+  return feeds;
+}
+
+// A client sends the feeds of a partial run one by one. On a server it sends those of all runs so,
+// and nothing in the graph tells which run is partial.
+std::string FetchBeforeFeeds(const Graph& graph) {
+  for (const Node* fetch : graph.op_nodes()) {
+    if (!fetch->IsSend() || !IsOfClient(*fetch)) continue;
+    const auto enough = FeedsBefore(*fetch, /*rewritten=*/false);
+    for (const Node* feed : FeedsBefore(*fetch, /*rewritten=*/true)) {
+      if (enough.contains(feed)) continue;
+      return absl::StrCat("it may fetch '",
+                          tensorflow::GetNodeAttrString(fetch->attrs(), "tensor_name"),
+                          "' before it feeds '", FedNode(*feed), "'");
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string NeedsStock(const StagePlan& plan, const Graph& graph) {
@@ -136,6 +168,8 @@ std::string NeedsStock(const StagePlan& plan, const Graph& graph) {
   for (const Node* node : graph.op_nodes()) names.insert(node->name());
   const std::string part = PartOfGroup(plan, names);
   if (!part.empty()) return part;
+  const std::string early = FetchBeforeFeeds(graph);
+  if (!early.empty()) return early;
   const Names reads(plan.fusion.reads.begin(), plan.fusion.reads.end());
   if (reads.empty()) return "";
   for (const Node* node : NeededByPlan(graph)) {

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "rewriting/choice/add_choices.h"
+#include "rewriting/choice/fed_apart.h"
 #include "rewriting/fusion/apply_fusion.h"
 #include "rewriting/graph/copy_nodes.h"
 #include "rewriting/graph/cycle_check.h"
@@ -254,7 +255,8 @@ absl::Status ApplyStagePlan(const StagePlan& plan, const tensorflow::DeviceSet* 
   TF_RETURN_IF_ERROR(
       CheckNoCycle(*graph, staged ? Waits(plan, named) : std::vector<StageWait>()));
   tensorflow::FixupSourceAndSinkEdges(graph);
-  return absl::OkStatus();
+  // No partial run is fed what stages compute ahead, and what finds a stage's input needs the edges.
+  return plan.stages.empty() ? HideInputs(plan.fusion, graph) : absl::OkStatus();
 }
 
 }  // namespace workbench

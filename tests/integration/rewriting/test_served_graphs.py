@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
 
 import workbench as wb
 from tests.builders.saved_models import (
@@ -149,6 +151,64 @@ class TestRuns:
                 results.append([whole, part(feeds[served.inputs["c1"]]), at_once])
         require_alike(*results)
 
+    @pytest.mark.parametrize("kind", ["safe", "weighted", "mixed"])
+    def test_that_are_partial_fetch_as_feeds_come(self, graph: tf.Graph, kind: str) -> None:
+        served = build(kind, 3, joined=False)
+        inputs = list(served.inputs.values())
+        results, wholes = [], []
+        for config in (None, wb.apply(wb.plan_fusion(graph, fetches=served.scores))):
+            with begun(config) as session:
+                orders = itertools.permutations(range(3))
+                found = [_in_parts(session, served, order) for order in orders]
+                last = served.embeddings[2]
+                handle = session.partial_run_setup([last, served.scores], inputs)
+                found.append(session.partial_run(handle, last, served.feeds(2)))
+                with pytest.raises(tf.errors.InvalidArgumentError, match="can't be computed"):
+                    session.partial_run(handle, served.scores, served.feeds(1))
+                # Other runs of the session stay as they were.
+                handle = session.partial_run_setup([served.scores], inputs)
+                at_once = session.partial_run(handle, served.scores, served.feeds())
+                whole, ops = ran(session, served.scores, served.feeds())
+            assert grouped(ops) == (config is not None)
+            results.append(found)
+            wholes.append([at_once, whole])
+        require_alike(*wholes)
+        for one, other in zip(*map(tf.nest.flatten, results), strict=True):
+            assert one.tobytes() == other.tobytes()
+
+    def test_on_a_server_that_could_be_partial_are_not_fused(self, graph: tf.Graph) -> None:
+        served = build("dense", 3)
+        config = wb.apply(wb.plan_fusion(graph, fetches=served.scores))
+        with begun(config, v1.train.Server.create_local_server().target) as session:
+            early = [served.embeddings[0], served.scores]
+            for fetches, fused in ((early, 0), (served.scores, 1)):
+                assert grouped(ran(session, fetches, served.feeds())[1]) == fused
+
+    def test_whose_callable_connects_a_tensor_give_what_stock_does(self, graph: tf.Graph) -> None:
+        served = build("safe", 2, joined=False)
+        plan = wb.plan_fusion(graph, fetches=served.scores)
+        feeds = _flat(served)
+        with begun() as session:
+            values = {
+                tensor: session.run(tensor, feeds)
+                for op in graph.get_operations()
+                if op.inputs and op.name.startswith("embedding_lookup")
+                for tensor in op.outputs
+                if tensor.dtype == tf.float32 and tensor.shape.ndims == 2
+            }
+        assert values
+        sources = {tensor: tf.constant(value + 1) for tensor, value in values.items()}
+        results = []
+        for config in (None, wb.apply(plan)):
+            with begun(config) as session:
+                results.append(
+                    [
+                        _connected(session, source, tensor, served.scores, feeds)
+                        for tensor, source in sources.items()
+                    ]
+                )
+        require_alike(*results)
+
     def test_that_lack_a_feed_fail_as_stock_ones(self, graph: tf.Graph) -> None:
         served = build("safe", 3)
         for config in (None, wb.apply(wb.plan_fusion(graph, fetches=served.scores))):
@@ -158,6 +218,32 @@ class TestRuns:
                 pytest.raises(tf.errors.InvalidArgumentError, match=lacking),
             ):
                 session.run(served.scores, served.feeds(0, 2))
+
+
+def _in_parts(session: Any, served: Served, order: Iterable[int]) -> list[Any]:
+    """A partial run that fetches each embedding as soon as its feature is fed."""
+    fetches = [*served.embeddings, served.scores]
+    handle = session.partial_run_setup(fetches, list(served.inputs.values()))
+    found = [session.partial_run(handle, fetches[k], served.feeds(k)) for k in order]
+    return [*found, session.partial_run(handle, served.scores)]
+
+
+def _flat(served: Served) -> dict[Any, Any]:
+    """What all placeholders are fed."""
+    feeds: dict[Any, Any] = {}
+    for given, value in served.feeds().items():
+        parts = [value] if isinstance(given, tf.Tensor) else list(value)
+        feeds |= zip(tf.nest.flatten(given, expand_composites=True), parts, strict=True)
+    return feeds
+
+
+def _connected(session: Any, source: Any, tensor: Any, fetched: Any, feeds: dict[Any, Any]) -> Any:
+    """What a callable gives that reads one tensor of the graph in the place of another one."""
+    options = config_pb2.CallableOptions()
+    options.feed.extend(each.name for each in feeds)
+    options.fetch.append(fetched.name)
+    options.tensor_connection.add(from_tensor=source.name, to_tensor=tensor.name)
+    return session._make_callable_from_options(options)(*feeds.values())[0]
 
 
 # What runs fetch and feed; those of the first names need all features.

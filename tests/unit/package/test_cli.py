@@ -398,3 +398,30 @@ def test_a_setting_that_failed_is_an_error_after_the_results(tmp_path, monkeypat
 def test_own_toggles_that_cannot_be_are_refused_before_anything_runs(capsys, arguments, said):
     assert run("compare", "m:b", *arguments) == 2
     assert said in capsys.readouterr().err
+
+
+def test_options_of_several_values_add_up_where_they_are_repeated(monkeypatch):
+    from workbench.experiments.serving import serve_bench, served_model
+
+    seen = {}
+
+    def asked(program, toggles, **options):
+        seen.update(options)
+        raise OutputError("far enough")
+
+    monkeypatch.setattr(served_model, "served", lambda model, **options: seen.update(options))
+    monkeypatch.setattr(serve_bench, "serve_bench", asked)
+    repeated = ("--rate", "200", "--rate", "600,700", "--rows", "1", "--rows", "8")
+    run("serve-bench", "m", *repeated, "--clients", "2", "--clients", "4")
+    assert seen["rates"] == [200, 600, 700]
+    assert (seen["rows"], seen["clients"]) == ([1, 8], [2, 4])
+    run("serve-bench", "m")
+    assert (seen["rates"], seen["rows"], seen["clients"]) == ([], [1], [1, 8, 32])
+
+
+def test_no_option_of_several_values_forgets_the_ones_before():
+    commands = main._parser()._subparsers._group_actions[0].choices
+    options = [each for command in commands.values() for each in command._actions]
+    several = [each for each in options if "," in str(each.metavar)]
+    assert {each.dest for each in several} >= {"rate", "rows", "clients", "own"}
+    assert [each.dest for each in several if type(each).__name__ == "_StoreAction"] == []

@@ -36,6 +36,8 @@ One client waits for each answer before it sends the next request, then several 
 requests arrive at moments that are drawn beforehand, and latencies count from these moments. Then
 the highest rate is searched at which p99 stays within --p99-limit. All settings take turns.
 
+Options that take several numbers can be repeated: --rate 500 --rate 1000 is --rate 500,1000.
+
 Without --requests they are made from the signature, and the result says so. A file of requests is a
 TFRecord of tf.train.Example records or Parquet, with a feature or a column for each input.
 """
@@ -58,22 +60,22 @@ def add_serve_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser
     )
     command.add_argument(
         "--rows",
+        action="extend",
         type=_numbers(count),
-        default=[1],
         metavar="N,…",
         help="rows of a request, a load each (default 1)",
     )
     command.add_argument(
         "--clients",
+        action="extend",
         type=_numbers(count),
-        default=_numbers(count)(_CLIENTS),
         metavar="N,…",
         help=f"clients that wait for answers, a load each (default {_CLIENTS})",
     )
     command.add_argument(
         "--rate",
+        action="extend",
         type=_numbers(_rate),
-        default=[],
         metavar="R,…",
         help="requests a second that arrive whether answers are there or not, a load each",
     )
@@ -131,13 +133,13 @@ def _serve_bench(chosen: argparse.Namespace) -> int:
         chosen.model,
         signature=chosen.signature,
         requests=chosen.requests,
-        rows=chosen.rows,
+        rows=chosen.rows or [1],
     )
     comparison = serve_bench(
         program,
         chosen.toggle or [_TOGGLE],
-        clients=chosen.clients,
-        rates=chosen.rate,
+        clients=chosen.clients or _numbers(count)(_CLIENTS),
+        rates=chosen.rate or [],
         p99_limit=chosen.p99_limit,
         rounds=chosen.rounds,
         budget=chosen.budget,
@@ -155,7 +157,7 @@ def _serve_bench(chosen: argparse.Namespace) -> int:
 
 
 def _numbers(kind: Callable[[str], Number]) -> Callable[[str], list[Number]]:
-    """Numbers that commas separate."""
+    """Numbers that commas separate; an option may be repeated, too."""
 
     def parsed(text: str) -> list[Number]:
         return [kind(part.strip()) for part in text.split(",")]
