@@ -44,6 +44,19 @@ bool IsRewritten(const Node& wait) {
   return tensorflow::TryGetNodeAttr(wait.attrs(), "rewritten", &rewritten) && rewritten;
 }
 
+struct Use {
+  Node* node;
+  int output, input;
+};
+
+std::vector<Use> UsesOf(const Node& node) {
+  std::vector<Use> uses;
+  for (const Edge* edge : node.out_edges()) {
+    if (!edge->IsControlEdge()) uses.push_back({edge->dst(), edge->src_output(), edge->dst_input()});
+  }
+  return uses;
+}
+
 class ChoiceMaker {
  public:
   ChoiceMaker(bool stock, Graph* graph) : stock_(stock), graph_(*graph) {}
@@ -139,14 +152,7 @@ class ChoiceMaker {
     if (!waits.empty() || (!is_named && IsFetched(*choice))) {
       return HandOn(choice, taken, waits, readers, node);
     }
-    struct Use {
-      Node* node;
-      int output, input;
-    };
-    std::vector<Use> uses;
-    for (const Edge* edge : choice->out_edges()) {
-      if (!edge->IsControlEdge()) uses.push_back({edge->dst(), edge->src_output(), edge->dst_input()});
-    }
+    const std::vector<Use> uses = UsesOf(*choice);
     const std::string name = choice->name();
     graph_.RemoveNode(choice);
     for (const Use& use : uses) {
@@ -187,14 +193,7 @@ class ChoiceMaker {
     Node* node = *made = *added;
     node->set_assigned_device_name(choice->assigned_device_name());
     node->set_requested_device(choice->requested_device());
-    struct Use {
-      Node* node;
-      int output, input;
-    };
-    std::vector<Use> uses;
-    for (const Edge* edge : choice->out_edges()) {
-      if (!edge->IsControlEdge()) uses.push_back({edge->dst(), edge->src_output(), edge->dst_input()});
-    }
+    const std::vector<Use> uses = UsesOf(*choice);
     graph_.RemoveNode(choice);
     for (size_t i = 0; i < taken.size(); ++i) {
       graph_.AddEdge(taken[i].node, taken[i].index, node, static_cast<int>(i));
@@ -205,8 +204,8 @@ class ChoiceMaker {
     return absl::OkStatus();
   }
 
-  // The branches that are not taken, and what they alone needed. None of these is what a run asks
-  // for: a choice has the name of what it stands for.
+  // The branches that are not taken, and what they alone needed. None of these is a tensor that a
+  // run asks for: a choice has the name of what it stands for.
   void RemoveUnneeded() {
     while (!unneeded_.empty()) {
       Node* node = graph_.FindNodeId(unneeded_.back());
