@@ -61,7 +61,7 @@ IDS_JS = """() => {
 KERAS = wb.FunctionProgram(name="step", make=lambda: (None, None))
 EVIDENCE = {
     "machine": "Other programs take 1.2 of 2 cores: intervals will be wide.",
-    "left": "step 5 of 7, about 50 s left",
+    "left": "phase 5 of 7, about 50 s left",
     "evidence": {
         "rows": [
             {
