@@ -431,6 +431,8 @@ class Workbench(PanelWidget):
         }
 
     def _ipython_display_(self) -> None:
+        # It is built while the page loads.
+        self.draw_shape()
         self._say()  # The notebook may have a variable for it by now.
         self._still.display()
         show_widget(self)

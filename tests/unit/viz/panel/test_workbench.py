@@ -335,6 +335,15 @@ class TestShape:
         clicked(panel, None, {"kind": "shape"})
         assert panel._preview.job is job
 
+    def test_it_is_begun_as_soon_as_the_panel_is_displayed(self, built, monkeypatch, sent):
+        for each in (still, shown_still):
+            monkeypatch.setattr(each, "display", lambda *_, **__: None)
+        panel = Workbench(PROGRAM)
+        assert panel._preview.job is None
+        panel._ipython_display_()
+        assert panel._preview.job.wait(20)
+        assert "May run ahead" in panel.shape
+
     def test_an_error_of_the_users_code_is_said_in_its_place(self, monkeypatch, sent):
         def fails(program, baseline):
             raise RunError("`train.py`, line 4: ValueError: <no> column")
