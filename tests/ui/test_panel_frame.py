@@ -240,6 +240,7 @@ def test_rounds_and_a_busy_machine_are_drawn_while_they_run(
     strip = panel.locator(".wbp-strip")
     assert "Other programs take 1.2 of 2 cores" in strip.inner_text()
     assert "about 50 s left" in strip.inner_text()
+    assert strip.locator(".wbp-setting").inner_text() == "All off\nIt is being measured."
     assert strip.locator(".wbp-dot").count() == 3
     axis, interval, dot = (
         strip.locator(name).first.bounding_box() for name in (".wbp-axis", ".wbp-range", ".wbp-dot")
