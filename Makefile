@@ -187,6 +187,9 @@ native-tsan: $(NATIVE) ## The same under ThreadSanitizer
 bench: ## A bench: NAME=models (the default) or another of the list below; ARGS= for its options
 	@$(MAKE) --no-print-directory bench-$(or $(NAME),models)
 
+pictures: $(NATIVE) ## Draw docs/panel.png and docs/timeline.png anew, on a machine that does nothing else
+	@$(BIN)/python -m tests.ui.doc_pictures $(ARGS)
+
 bench-%: $(NATIVE)
 	@$(BIN)/python -m tests.bench.bench_$(subst -,_,$*) $(ARGS)
 

@@ -55,8 +55,8 @@ describe("merged columns and single spans", () => {
   test("take the family with most time in the pixel", () => {
     const model = laneModel([[0, 2, 1, 0], [0, 5, 4, 0], [0, 3, 1, 0]]);
     // 2 + 3 of family 1 and 5 of family 4 on a pixel of 20 ns: the first of equals.
-    expect(columnAt(merged(model, [0, 200], 10), 0)).toEqual({ family: 1, share: 0.5 });
-    expect(columnAt(merged(model, [0, 200], 10), 1)).toEqual({ family: -1, share: 0 });
+    expect(columnAt(merged(model, [0, 200], 10), 0)).toMatchObject({ family: 1, share: 0.5 });
+    expect(columnAt(merged(model, [0, 200], 10), 1)).toMatchObject({ family: -1, share: 0 });
   });
 
   test("show every span that is in view, and single ones once", () => {

@@ -62,9 +62,20 @@ def view() -> BoundaryView:
 @pytest.fixture
 def boundary(watched: Watched, view: BoundaryView, tmp_path: Path) -> Any:
     found = open_page(watched.page, write_boundary_page(tmp_path / "page.html", view))
+    open_folds(watched.page)
     yield found
     assert watched.errors == []
     assert watched.outside() == []
+
+
+def open_folds(page: Any) -> None:
+    page.evaluate(
+        "() => document.querySelectorAll('.wbb-fold').forEach((one) => { one.open = true; })"
+    )
+
+
+def open_titles(root: Any) -> list[str]:
+    return list(root.locator(".wbb-fold[open] > summary").all_inner_texts())
 
 
 def box(boundary: Any, label: str) -> Any:
@@ -246,6 +257,7 @@ def test_the_answer_stands_at_the_click_and_in_view(
 ) -> None:
     watched.page.set_viewport_size({"width": 1200, "height": 420})
     root = open_page(watched.page, write_boundary_page(tmp_path / "page.html", view))
+    open_folds(watched.page)
     row = root.get_by_role("button", name="net/dropped", exact=True)
     for pick, holder in ((box(root, "loop/Enter"), "div"), (row, "tr")):
         pick.scroll_into_view_if_needed()
@@ -272,6 +284,22 @@ def test_a_refusal_inside_a_box_is_told_inside_its_answer(boundary: Any) -> None
     assert "It has state or effects of its own (RandomUniform)." in told(root)
     assert page.evaluate("document.activeElement.textContent") == "noise"
     assert said(root).startswith("noise: It has state")
+
+
+def test_tables_are_closed_until_they_are_asked_for(
+    watched: Watched, view: BoundaryView, tmp_path: Path
+) -> None:
+    root = open_page(watched.page, write_boundary_page(tmp_path / "page.html", view))
+    titles = root.locator(".wbb-fold > summary").all_inner_texts()
+    causes, refused = "What holds them back", "Refused, and why"
+    assert titles[-2:] == [causes, refused]
+    assert open_titles(root) == []
+    root.get_by_text(causes, exact=True).click()
+    root.get_by_role("button", name="noise", exact=True).click()
+    assert open_titles(root) == [causes, refused]
+    root.get_by_text(refused, exact=True).click()
+    root.page.keyboard.press("/")
+    assert open_titles(root) == [causes, refused]
 
 
 def test_causes_are_ranked_and_narrow_the_rows(boundary: Any) -> None:
@@ -378,6 +406,7 @@ def test_it_never_scrolls_sideways(
     watched.page.set_viewport_size({"width": width, "height": 900})
     own = boundary_view(plan_stages(own_stage(num_threads=2)))
     open_page(watched.page, write_boundary_page(tmp_path / "page.html", view, own))
+    open_folds(watched.page)
     assert watched.page.evaluate("document.documentElement.scrollWidth") == width
 
 
@@ -388,6 +417,7 @@ def test_words_can_be_read_in_both_themes(
     watched.page.emulate_media(color_scheme=scheme)
     own = boundary_view(plan_stages(own_stage()))
     open_page(watched.page, write_boundary_page(tmp_path / "page.html", view, own))
+    open_folds(watched.page)
     for root in watched.page.locator("[data-wb-boundary]").all():
         found = root.evaluate(CONTRAST)
         assert len(found) > 60
@@ -407,14 +437,16 @@ def test_paper_is_light_and_has_every_row(watched: Watched, tmp_path: Path) -> N
     watched.page.emulate_media(color_scheme="dark")
     root = open_page(watched.page, write_boundary_page(tmp_path / "page.html", many))
     assert root.locator(".wbb-refusals tbody tr").count() == 20
-    assert root.get_by_role("button", name=f"Show all {len(many.rows)}").is_visible()
+    assert open_titles(root) == []
     watched.page.emulate_media(media="print", color_scheme="dark")
     watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert root.locator(".wbb-refusals tbody tr").count() == len(many.rows)
     assert root.evaluate("e => getComputedStyle(e).color") == "rgb(0, 0, 0)"
     assert not root.locator(".wb-search").is_visible()
     assert not root.locator(".wb-keys").is_visible()
+    assert len(open_titles(root)) == root.locator(".wbb-fold").count()
     watched.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert open_titles(root) == []
     assert root.locator(".wbb-refusals tbody tr").count() == 20
 
 

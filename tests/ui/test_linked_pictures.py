@@ -158,6 +158,7 @@ def test_a_box_of_one_node_tells_it_and_a_group_tells_none(boundary: Any) -> Non
 
     for label in ("noise", "noise", "tower_0…tower_1/hash"):
         pick(label)
+    boundary.get_by_text("Refused, and why", exact=True).click()
     boundary.get_by_role("button", name="net/dropped", exact=True).click()
     assert boundary.evaluate("nodes") == ["noise", "", "", "net/dropped"]
     assert boundary.evaluate("picked") == ["noise", "", "tower_0…tower_1/hash", "net/dropped"]

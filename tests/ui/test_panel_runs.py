@@ -121,7 +121,7 @@ def test_each_round_is_drawn_as_it_comes(live: Any) -> None:
     words = " ".join(evidence.inner_text().split())
     assert "Smart stage 1.30× (1.02–1.65), faster" in words and "3 of 6 rounds" in words
     column = live.locator(".wbp-progress").inner_text().replace("\u00a0", " ")
-    assert "step 2 of 2, about 12 s left" in column
+    assert "phase 2 of 2, about 12 s left" in column
     assert "The machine is busy: 1.3 of 2 cores in use by others" in column
     tell(live, job=dataclasses.asdict(NOTHING))
     assert evidence.is_hidden()

@@ -1,7 +1,8 @@
-"""The report as a PDF that Chromium prints: three pages of news, and an appendix."""
+"""PDFs that Chromium prints: a report has three pages of news, and a kept panel is whole."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,12 @@ import numpy as np
 import pytest
 
 from tests.builders.comparisons import every_toggle_comparison, planned_comparison, variant
+from tests.builders.panel_sessions import panel_session
 from tests.ui.pages import open_page
 from tests.ui.synthetic import dlrm_trace
+from tests.ui.test_saved_notebook import ALIVE_JS
 from tests.ui.watched import Watched
+from workbench.viz.panel.workbench import Workbench
 from workbench.viz.report import write_report
 from workbench.viz.style import colors
 
@@ -105,3 +109,22 @@ def test_it_is_few_pages_of_black_on_white(printed: Any) -> None:
         picture = pixels(page)
         assert (picture[0, 0] == 255).all()
         assert (picture.min(axis=2) > 250).mean() > 0.5
+
+
+def test_a_kept_panel_is_whole_on_paper(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = Workbench(panel_session(monkeypatch, traced=2))
+    panel.shown, panel.tab = 2, "two_runs"
+    page = tmp_path / "notebook.html"
+    page.write_text(f"<!doctype html><body>{panel._still_bundle()['text/html']}</body>")
+    watched.page.emulate_media(color_scheme="dark")
+    watched.page.goto(page.as_uri())
+    watched.page.wait_for_function(ALIVE_JS, arg=1, timeout=30_000)
+    watched.page.pdf(path=tmp_path / "notebook.pdf", format="A4")
+    names = [family.name for family in colors.FAMILIES]
+    with contextlib.closing(pdfium.PdfDocument(tmp_path / "notebook.pdf")) as document:
+        words = "".join(each.get_textpage().get_text_range() for each in document)
+        assert "Step time" in words  # the end of the tab
+        spans = sum(painted(pixels(each), names.index("Dense matmul")) for each in document)
+    assert spans > 3_000

@@ -134,7 +134,7 @@ def test_every_output_has_html_or_a_widget_never_both(executed: Path) -> None:
             assert kinds in ({"text/html"}, {"application/vnd.jupyter.widget-view+json"}), name
     trace, boundary = outputs_of(executed)[:2]
     assert len(json.dumps(trace)) < 140_000
-    assert len(json.dumps(boundary)) < 75_000
+    assert len(json.dumps(boundary)) < 85_000
 
 
 @pytest.mark.parametrize("how", ["saved", pytest.param("executed", marks=pytest.mark.slow)])

@@ -34,6 +34,7 @@ from workbench.experiments.search.find_best import find_best
 from workbench.experiments.session.background import Job, Turn
 from workbench.experiments.session.baseline_graph import baseline_graph
 from workbench.experiments.session.foreseen_phases import (
+    first_wait,
     learn_phases_of_predictions,
     phases_of_predictions,
     seconds_of_predictions,
@@ -350,6 +351,15 @@ class Session:
             return best
 
         return self._turn.start(work, on_progress, on_end)
+
+    def first_wait(self) -> tuple[float, bool]:
+        """Seconds that the first run takes in all, about; whether runs on this machine have told.
+
+        Raises:
+          OptionError: a session without its program.
+        """
+        program, _ = self._ready(None)
+        return first_wait(program, budget_s=self.budget_s, trace_steps=self.trace_steps)
 
     def start_graph(
         self, on_end: Callable[[Job[DescribedGraph]], None] | None = None

@@ -11,8 +11,8 @@ _WORTH = 0.005
 
 
 def limit_sentence(limit: Limit) -> tuple[str, str]:
-    """The answer, whose first piece is strong: "This step takes 11.3 ms; two of these cores …"."""
-    strong = f"This step takes {format.duration(limit.step_ns)}; "
+    """The answer, whose first piece is strong: "A traced step takes 11.3 ms; two …"."""
+    strong = f"A traced step takes {format.duration(limit.step_ns)}; "
     count = limit.cores
     cores = _NUMBERS[count] if count < len(_NUMBERS) else format.integer(count)
     needs = "this core alone needs" if count == 1 else f"{cores} of these cores need"

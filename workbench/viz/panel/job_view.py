@@ -38,7 +38,7 @@ class JobView:
       details: the whole traceback.
       phases: all of them, in their order; empty where none are planned.
       left_s: seconds until all is over, about; None where that is not known.
-      left: the same in words, such as "step 4 of 7, about 50 s left"; "" where it is not known.
+      left: the same in words, such as "phase 4 of 7, about 50 s left"; "" where it is not known.
       evidence: what the blocks so far say; None before the first round.
       result: the ratio once the last block is over, while the rest of the run goes on; "" before.
       machine: what else the machine is busy with, a sentence; "" where it is quiet.
@@ -92,8 +92,8 @@ def _left(state: ProgressState) -> str:
     if state.left_s is None or not state.phase:
         return ""
     places = [number for number, each in enumerate(state.phases, 1) if each.state == "now"]
-    step = f"step {places[0]} of {len(state.phases)}, " if places else ""
-    return f"{step}about {math.ceil(state.left_s)}\u00a0s left"
+    phase = f"phase {places[0]} of {len(state.phases)}, " if places else ""
+    return f"{phase}about {math.ceil(state.left_s)}\u00a0s left"
 
 
 def _result(evidence: tuple[Evidence, ...]) -> str:

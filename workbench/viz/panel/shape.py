@@ -105,12 +105,13 @@ def _parts(view: GraphView, families: np.ndarray, side: Bools) -> tuple[Part, ..
         if not nodes:
             continue
         kinds = collections.Counter(view.ops[node] for node in nodes).most_common(_MOST_OPS)
+        ops = [f"{format.integer(count)}{format.NBSP}{plain(op)}" for op, count in kinds]
         parts.append(
             Part(
                 family=number,
                 title=family.name,
                 nodes=_counted(len(nodes), "node"),
-                ops=", ".join(f"{format.integer(count)} {plain(op)}" for op, count in kinds),
+                ops=", ".join(ops),
             )
         )
     return tuple(parts)

@@ -24,8 +24,6 @@ from workbench.viz.panel.tabs.ratio_rows import run_name
 from workbench.viz.style import format
 
 VERSION = 2
-# What the first run takes beside its budget: processes, graphs, checks, traces, predictions.
-_FIRST_RUN_S = 60.0
 TABS_OF_PANEL = tuple(TABS.items())
 
 
@@ -41,7 +39,7 @@ def panel_view(session: Session, groups: tuple[Group, ...]) -> dict[str, Any]:
         "tabs": [list(tab) for tab in TABS_OF_PANEL],
         "of_all_runs": list(OF_ALL_RUNS),
         "of_graphs": list(OF_GRAPHS),
-        "wait": _wait(session),
+        **_wait(session),
     }
 
 
@@ -103,10 +101,15 @@ def _about(session: Session) -> str:
     return ", ".join(filter(None, said))
 
 
-def _wait(session: Session) -> str:
-    """About how long the first run takes: its budget, and once what the program's graphs need."""
-    seconds = round((session.budget_s + _FIRST_RUN_S) / 10) * 10
-    return f"about {seconds}{format.NBSP}s"
+def _wait(session: Session) -> dict[str, Any]:
+    """About how long the first run takes, and whether that is from runs on this machine."""
+    if session.program is None:
+        return {"wait": "", "wait_measured": False}
+    seconds, measured = session.first_wait()
+    return {
+        "wait": f"about {max(10, round(seconds / 10) * 10)}{format.NBSP}s",
+        "wait_measured": measured,
+    }
 
 
 def _machine() -> str:

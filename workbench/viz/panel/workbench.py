@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from IPython.display import display
-
 from workbench.core.optimizations import Optimizations
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.toggles.toggle import Toggle
@@ -41,7 +39,7 @@ from workbench.viz.panel.tabs.contents import THROUGHPUT, TWO_RUNS, Contents
 from workbench.viz.panel.view import panel_view, run_list, state_of
 from workbench.viz.panel.widget import TOGGLES, PanelWidget
 from workbench.viz.style import format
-from workbench.viz.style.still import still_output
+from workbench.viz.style.still import show_widget, still_output
 
 
 class Workbench(PanelWidget):
@@ -433,11 +431,11 @@ class Workbench(PanelWidget):
         }
 
     def _ipython_display_(self) -> None:
+        # It is built while the page loads.
+        self.draw_shape()
         self._say()  # The notebook may have a variable for it by now.
         self._still.display()
-        made = self._repr_mimebundle_()
-        data, metadata = made if isinstance(made, tuple) else (made, {})
-        display(data, metadata=metadata, raw=True)
+        show_widget(self)
 
 
 def _groups(session: Session, cut: str) -> tuple[Group, ...]:

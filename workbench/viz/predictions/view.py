@@ -149,9 +149,12 @@ def _replay(predictions: Predictions) -> str:
     replay = predictions.replay
     if replay is None:
         return "Whether a simulation of the traced step takes as long as the step is not known."
+    off, most = format.gain(1 + replay.error), f"{100 * HOLDS:.0f}{format.NBSP}%"
+    if not predictions.predicted and abs(replay.error) > HOLDS:
+        # The answer has both times.
+        return f"Where they differ by more than {most}, nothing is predicted."
     simulated = format.duration(replay.simulated_ms * 1e6)
     measured = format.duration(replay.measured_ms * 1e6)
-    off, most = format.gain(1 + replay.error), f"{100 * HOLDS:.0f}{format.NBSP}%"
     return (
         f"Simulated, the traced step takes {simulated}; measured {measured} ({off}). "
         f"Beyond {most} nothing is predicted."

@@ -45,6 +45,15 @@ def show(widget: Any, picture: str, words: str) -> None:
     """
     shown = still_output(widget.still, picture)
     display({"text/html": shown, "text/plain": words}, raw=True)
+    show_widget(widget)
+
+
+def show_widget(widget: Any) -> None:
+    """Shows a widget whose still picture stands before it.
+
+    The picture has words for viewers without widgets; those of the widget would follow them.
+    """
     made = widget._repr_mimebundle_()
     data, metadata = made if isinstance(made, tuple) else (made, {})
-    display(data, metadata=metadata, raw=True)
+    shown = {kind: each for kind, each in data.items() if kind != "text/plain"}
+    display(shown, metadata=metadata, raw=True)

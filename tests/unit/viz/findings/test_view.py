@@ -47,8 +47,8 @@ def test_a_cause_is_the_answer():
     )
     assert plain(view.summary) == (
         "6 steps of 0.10 ms; in each, 40 µs of the critical path are wait. The input is the "
-        "bottleneck: 6 of 6 takes find the buffer empty, 0 find it full; on average 0.0 of 1 items "
-        "are ready."
+        "bottleneck: 6 of 6 takes find the buffer empty, 0 find it full; it holds 0.0 of 1 on "
+        "average."
     )
     assert plain(view.rows[0].cause) == "explains 100 % of the wait"
     assert view.rest is None and view.nothing == ""

@@ -20,8 +20,8 @@ from workbench.viz.outlets import html_of, text_of
 def test_the_sentence():
     found = limit_of(product_trace(), PEAKS)
     assert plain("".join(limit_sentence(found))) == (
-        "This step takes 10 µs; two of these cores need at least 1.4 µs: 3.1 µs more are ops below "
-        "peak, 5.5 µs are idle cores."
+        "A traced step takes 10 µs; two of these cores need at least 1.4 µs: 3.1 µs more are ops "
+        "below peak, 5.5 µs are idle cores."
     )
     assert plain(idle_sentence(found)) == (
         "Cores idle for 3.0 µs no other op is ready; for 2.5 µs an op is ready and not started, or "
@@ -35,8 +35,8 @@ def test_one_core_that_never_idles():
     alone = dataclasses.replace(trace, events=events, meta=TraceMeta(cores=1))
     said = "".join(limit_sentence(limit_of(alone, PEAKS)))
     assert plain(said) == (
-        "This step takes 10 µs; this core alone needs at least 1.4 µs: 8.6 µs more are ops below "
-        "peak."
+        "A traced step takes 10 µs; this core alone needs at least 1.4 µs: 8.6 µs more are ops "
+        "below peak."
     )
     assert idle_sentence(limit_of(alone, PEAKS)) == ""
 
@@ -67,12 +67,12 @@ def test_notes():
 def test_outlets():
     found = limit_of(product_trace(), PEAKS)
     text = plain(text_of(found))
-    assert text.startswith("This step takes 10 µs") and "By op family" in text
+    assert text.startswith("A traced step takes 10 µs") and "By op family" in text
     html = html_of(found)
     assert "wbl-p0" in html and "Idle: nothing is ready" in html
     assert notebook.bundle(found)[0]["text/plain"] == text_of(found)
     both = ComparedLimits(variants=(("off", found), ("auto fused", found)))
-    assert plain(text_of(both)).count("This step takes") == 2
+    assert plain(text_of(both)).count("A traced step takes") == 2
     assert html_of(both).count("<h3>") == 2
     assert both["off"] is found and set(both.df["variant"]) == {"off", "auto fused"}
 

@@ -71,3 +71,14 @@ def test_what_was_worked_out_is_kept(session):
     assert contents.of(off, off, TIMELINE) is contents.of(off, stage, TIMELINE)
     assert contents.of(off, off, WHAT_IF) is contents.of(stage, off, WHAT_IF)
     assert contents.of(stage, off, "throughput") is not contents.of(stage, stage, "throughput")
+
+
+def test_the_lens_is_drawn_anew_once_ids_are_known(monkeypatch):
+    session = panel_session(monkeypatch)
+    off = session.runs[0]
+    learned, session._foreseen.known = session._foreseen.known, None
+    contents = Contents(session)
+    before = contents.of(off, off, "lens")
+    session._foreseen.known = learned
+    contents.learned()
+    assert contents.of(off, off, "lens") is not before

@@ -40,7 +40,7 @@ def test_a_line_with_its_numbers_has_the_whole_wait():
     words = "Block 9 of 24, 25 s left"
     view = running(line(words, phase="Measure", phases=phases, share=0.6, left_s=12.2))
     assert (view.words, view.share, view.left_s) == (words, 0.6, 12.2)
-    assert view.left == "step 2 of 3, about 13\u00a0s left"
+    assert view.left == "phase 2 of 3, about 13\u00a0s left"
     assert [(each.title, each.state) for each in view.phases] == [
         *(("Start", "over"), ("Measure", "now"), ("Trace", "next")),
     ]

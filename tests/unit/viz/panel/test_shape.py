@@ -20,7 +20,7 @@ def test_each_node_of_the_step_stands_on_one_side():
     ]
     counts = [int(part.nodes.split()[0]) for part in (*view.ahead, *view.stays)]
     assert sum(counts) == 8
-    assert view.ahead[1].ops == "1 StringToHashBucketFast"
+    assert view.ahead[1].ops == "1\u00a0StringToHashBucketFast"
     assert view.reasons == "Why the rest stays: 2 nodes (reads a variable)."
 
 

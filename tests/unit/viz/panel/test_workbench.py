@@ -38,6 +38,7 @@ from workbench.viz.panel import workbench as module
 from workbench.viz.panel.clicks import clicked
 from workbench.viz.panel.tabs.contents import TABS
 from workbench.viz.panel.workbench import Workbench
+from workbench.viz.style import still as shown_still
 
 MOVED = Optimizations(smart_stage=SmartStageOptions(exclude=("hash",)))
 
@@ -82,7 +83,7 @@ def test_it_shows_what_a_session_has(panel):
 
 def test_the_browser_is_told_what_stands_against_the_baseline(panel):
     assert panel.view["of_all_runs"] == ["throughput", "findings", "what_if"]
-    assert panel.view["of_graphs"] == ["throughput", "boundary", "findings", "what_if"]
+    assert panel.view["of_graphs"] == ["throughput", "boundary", "findings", "lens", "what_if"]
     assert [each["against_base"] for each in panel.run_list] == [
         ["throughput", "two_runs"],
         # Without a trace of its own the boundary has the times of the baseline.
@@ -334,6 +335,15 @@ class TestShape:
         clicked(panel, None, {"kind": "shape"})
         assert panel._preview.job is job
 
+    def test_it_is_begun_as_soon_as_the_panel_is_displayed(self, built, monkeypatch, sent):
+        for each in (still, shown_still):
+            monkeypatch.setattr(each, "display", lambda *_, **__: None)
+        panel = Workbench(PROGRAM)
+        assert panel._preview.job is None
+        panel._ipython_display_()
+        assert panel._preview.job.wait(20)
+        assert "May run ahead" in panel.shape
+
     def test_an_error_of_the_users_code_is_said_in_its_place(self, monkeypatch, sent):
         def fails(program, baseline):
             raise RunError("`train.py`, line 4: ValueError: <no> column")
@@ -429,7 +439,7 @@ def test_a_panel_and_its_kept_picture_are_two_outputs(panel, monkeypatch):
         shown.append(data)
         return Handle() if options.get("display_id") else None
 
-    for each in (module, still):
+    for each in (still, shown_still):
         monkeypatch.setattr(each, "display", display)
     panel._ipython_display_()
     kept, live = shown
@@ -438,7 +448,7 @@ def test_a_panel_and_its_kept_picture_are_two_outputs(panel, monkeypatch):
     assert "<iframe" in kept["text/html"]
     assert "All off" in kept["text/plain"]
     assert len(kept["text/html"]) < 300_000
-    assert live.keys() == {"application/vnd.jupyter.widget-view+json", "text/plain"}
+    assert live.keys() == {"application/vnd.jupyter.widget-view+json"}
 
 
 def test_the_report_holds_every_run_and_can_be_rerun(panel, tmp_path):

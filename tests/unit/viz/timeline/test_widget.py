@@ -47,7 +47,7 @@ def test_a_widget_and_its_still_are_two_outputs(
     assert still.keys() == {"text/html", "text/plain"}
     assert still["text/html"].startswith(f'<div class="{widget.still}"><div class="wb-static">')
     assert still["text/plain"].startswith(words)
-    assert live.keys() == {"application/vnd.jupyter.widget-view+json", "text/plain"}
+    assert live.keys() == {"application/vnd.jupyter.widget-view+json"}
 
 
 def test_a_widget_is_made_of_what_can_be_picked_from() -> None:

@@ -56,8 +56,8 @@ OF_ALL_RUNS = (THROUGHPUT, FINDINGS, WHAT_IF)
 AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
 # What has the names of runs in it.
 _NAMING = (THROUGHPUT, TIMELINE, TWO_RUNS)
-# What changes once the program's graphs are built and other settings predicted.
-OF_GRAPHS = (THROUGHPUT, BOUNDARY, FINDINGS, WHAT_IF)
+# What changes once the program's graphs are built, its ids read and other settings predicted.
+OF_GRAPHS = (THROUGHPUT, BOUNDARY, FINDINGS, LENS, WHAT_IF)
 # What a click on the words about a missing trace captures.
 CAPTURED_STEPS = 30
 _NO_GRAPH = "What may run ahead is known once the program's graph was built; run it once."

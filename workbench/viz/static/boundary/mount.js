@@ -8,19 +8,10 @@ import { nodeOfPick, placeOfNode } from "./holding.js";
 import { BOX_KEY_HINTS } from "./key_words.js";
 import { moveController, moveElement, watchLine } from "./move.js";
 import { causesElement, fillCauses, fillRefusals, refusalsElement } from "./refusals.js";
-import { candidatesElement, cutElement, editsElement } from "./tables.js";
+import { candidatesElement, cutElement, editsElement, foldElement } from "./tables.js";
 import { answerOf, placeAnswer } from "./why.js";
 
 const BOUNDARY_VERSION = 4;
-
-function titled(title, ...children) {
-  return element(
-    "section",
-    { class: "wbb-block", "aria-label": title },
-    element("div", { class: "wbb-title" }, title),
-    ...children,
-  );
-}
 
 // what is explained at first: the first refusal at the boundary
 function firstBox({ flow, boxes }) {
@@ -65,11 +56,9 @@ function buildBoundary(root, state) {
     root.append(parts.facts, sidesElement(view), sides, parts.said, parts.note, foot, parts.answer, move, parts.status);
   } else root.append(areasElement(view), parts.answer, parts.status);
   const cuts = view.cuts.map(cutElement);
-  if (cuts.length) root.append(titled("What travels", ...cuts));
-  const plan = element("div", { class: "wbb-columns" });
-  if (view.candidates.length) plan.append(titled("Predicted time of a step", candidatesElement(view.candidates)));
-  if (view.edits.length) plan.append(titled("What the plan does", editsElement(view.edits)));
-  if (plan.childElementCount) root.append(plan);
+  if (cuts.length) root.append(foldElement("What travels", ...cuts));
+  if (view.candidates.length) root.append(foldElement("Predicted time of a step", candidatesElement(view.candidates)));
+  if (view.edits.length) root.append(foldElement("What the plan does", editsElement(view.edits)));
   if (view.causes.length) root.append(causesElement(parts, view));
   if (view.rows.length) {
     root.append(refusalsElement(parts, view));
@@ -128,6 +117,7 @@ function boundaryController(root, parts, state, onSelect, onNode) {
     },
     pickCause(place) {
       state.cause = state.cause === place ? -1 : place;
+      if (parts.rows && state.cause >= 0) parts.rows.closest("details").open = true;
       fillCauses(parts, state);
       fillRefusals(parts, state);
       placeAnswer(parts, state);
@@ -215,8 +205,10 @@ function watchBoundaryKeys(root, parts, view, signal) {
   const listener = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { target, key } = event;
-    if (key === "/" && parts.search && target !== parts.search) parts.search.focus();
-    else if (target === parts.search) {
+    if (key === "/" && parts.search && target !== parts.search) {
+      parts.search.closest("details").open = true;
+      parts.search.focus();
+    } else if (target === parts.search) {
       event.stopPropagation();
       if (key !== "Escape") return;
       parts.search.value = "";
@@ -254,7 +246,10 @@ function watchBoundaryPage(root, view, signal) {
     root.dataset.wbTheme = prefersDark() ? "dark" : "light";
   };
   watchTheme(signal, follow);
+  let opened = [];
   const print = (on) => () => {
+    if (on) opened = [...root.querySelectorAll(".wbb-fold:not([open])")];
+    for (const fold of opened) fold.open = on;
     root.dataset.wbTheme = on || !prefersDark() ? "light" : "dark";
     root.classList.toggle("wb-print", on);
     view.showAll(on);

@@ -2,7 +2,7 @@
 import { element } from "../shared/dom.js";
 import { rove } from "../shared/focus.js";
 import { breakable, reasonMark } from "./box.js";
-import { headRow, scrolled } from "./tables.js";
+import { foldElement, headRow, scrolled } from "./tables.js";
 
 const ROWS_SHOWN = 20;
 
@@ -88,10 +88,8 @@ export function causesElement(parts, view) {
   const more = view.causes.length - CAUSES_SHOWN;
   parts.allCauses = element("button", { type: "button", class: "wb-btn", hidden: more > 0 ? null : "" });
   parts.allCauses.textContent = `Show all ${view.causes.length}`;
-  const made = element(
-    "section",
-    { class: "wbb-block wbb-ranked", "aria-label": "What holds them back" },
-    element("div", { class: "wbb-title" }, "What holds them back"),
+  const made = foldElement(
+    "What holds them back",
     scrolled(
       element("table", { class: "wb-table wbb-causes" }, element("caption", {}, words), headRow(heads), parts.causes),
     ),
@@ -152,10 +150,8 @@ export function refusalsElement(parts, view) {
     element("table", { class: "wb-table wbb-refusals" }, headRow(heads), parts.rows),
   );
   parts.all = element("button", { type: "button", class: "wb-btn", hidden: "" });
-  const made = element(
-    "section",
-    { class: "wbb-block", "aria-label": "Refused nodes" },
-    element("div", { class: "wbb-title" }, "Refused, and why"),
+  const made = foldElement(
+    "Refused, and why",
     element("div", { class: "wb-tools" }, parts.filters, parts.search, parts.found),
     parts.table,
     parts.all,

@@ -2,6 +2,12 @@
 import { element } from "../shared/dom.js";
 import { breakable } from "./box.js";
 
+// A part that is closed at first.
+export function foldElement(title, ...children) {
+  const summary = element("summary", { class: "wbb-title" }, title);
+  return element("details", { class: "wbb-block wbb-fold" }, summary, ...children);
+}
+
 export function headRow(heads) {
   const cells = heads.map(([words, right]) =>
     element("th", { scope: "col", class: right ? "wb-right" : null }, words),

@@ -150,6 +150,7 @@ export function answerOf(state) {
 export function placeAnswer(parts, state) {
   if (parts.rows) for (const old of parts.rows.querySelectorAll(".wbb-why")) old.remove();
   parts.answer.replaceChildren();
+  if (state.inTable) parts.rows.closest("details").open = true;
   const picked = state.inTable ? parts.rows.querySelector(`[data-row="${state.row}"]`) : state.box >= 0;
   if (!picked) return null;
   const { heading, parts: paragraphs } = answerOf(state);

@@ -2,6 +2,7 @@
 // page, and takes the place of the still picture that stands before it.
 import { prefersDark, watchTheme } from "../shared/theme.js";
 
+const PAPER_WIDTH = 600; // px that A4 leaves a notebook's output
 const THEME_OF_BODY = ["data-jp-theme-light", "data-vscode-theme-kind"];
 
 function copyAttribute(name, from, to) {
@@ -47,5 +48,12 @@ export async function showFrame(mounts, page = document) {
   };
   new ResizeObserver(fit).observe(page.body);
   fit();
+  // Paper is narrower, and the frame cannot follow what it makes of the page.
+  addEventListener("beforeprint", () => {
+    page.body.style.maxWidth = `${PAPER_WIDTH}px`;
+    fit();
+    page.body.style.maxWidth = "";
+  }, { signal });
+  addEventListener("afterprint", fit, { signal });
   frame.previousElementSibling.hidden = true;
 }

@@ -2,7 +2,9 @@
 import { element } from "../shared/dom.js";
 import { panelButton } from "./strip.js";
 
-const BUILDING = "Nothing has run. The graph is being built, to show what may run ahead.";
+const BUILDING = "Nothing has run. A child process imports TensorFlow and builds the graph, to show what may run ahead.";
+const KERNEL = "It runs in child processes; the kernel stays free.";
+const GUESSED = "The time is from the budget: this program was not measured here yet.";
 const NOTHING = "Nothing has run.";
 
 export function emptyElement(host, signal) {
@@ -10,7 +12,8 @@ export function emptyElement(host, signal) {
   const measure = panelButton(`Measure it (${host.view.wait})`, {
     class: "wbp-primary wbp-measure", signal, onClick: () => host.act("run"),
   });
-  const why = element("p", { class: "wb-quiet wbp-small" }, "It runs in child processes; the kernel stays free.");
+  const words = host.view.wait_measured ? KERNEL : `${GUESSED} ${KERNEL}`;
+  const why = element("p", { class: "wb-quiet wbp-small" }, words);
   const root = element("div", { class: "wbp-empty" }, shape);
   if (host.live) root.append(element("div", { class: "wbp-first" }, measure, why));
   let drawn = null;

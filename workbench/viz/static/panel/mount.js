@@ -95,6 +95,9 @@ export function mountPanel(root, host, { signal }) {
   root.classList.add("wb", "wbp");
   keepKeys(root, host, signal);
   showTheme(root, signal);
+  // As the style sheet has it on paper, but before a frame around it is measured.
+  addEventListener("beforeprint", () => root.classList.add("wb-print"), { signal });
+  addEventListener("afterprint", () => root.classList.remove("wb-print"), { signal });
   const column = togglesColumn(host, signal);
   const tryIt = (group, value) => {
     setOption(host.view.groups.find(({ key }) => key === group), value, host);

@@ -5,6 +5,7 @@ import { copyingElement } from "./copying.js";
 import { progressElement } from "./progress.js";
 
 const NO_SETTING = "This setting is not stored in the page.";
+const MEASURING = "It is being measured.";
 const SOURCES = { measured: ", measured", predicted: ", predicted" };
 
 export function panelButton(words, { signal, onClick, ...attributes }) {
@@ -26,7 +27,8 @@ function settingElement(host) {
       name.textContent = said ? said.name : "";
       rate.textContent = said ? said.rate : "";
       const known = said && said.rate ? [` ${said.half} steps/s`, SOURCES[said.source], ", "].join("") : "";
-      rest.textContent = known + (said ? said.beside : host.live ? "…" : NO_SETTING);
+      const unknown = host.live ? "…" : NO_SETTING;
+      rest.textContent = host.job().running && !known ? MEASURING : known + (said ? said.beside : unknown);
     },
   };
 }

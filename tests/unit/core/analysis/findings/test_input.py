@@ -109,8 +109,8 @@ class TestBuffer:
         verdict = find(waiting_steps()).verdict
         assert verdict.bound == "input"
         assert verdict.words == (
-            "The input is the bottleneck: 6 of 6 takes find the buffer empty, 0 find it full; on "
-            "average 0.0 of 1 items are ready."
+            "The input is the bottleneck: 6 of 6 takes find the buffer empty, 0 find it full; it "
+            "holds 0.0 of 1 on average."
         )
 
     def test_a_full_buffer_is_no_finding_but_a_verdict(self):
@@ -120,7 +120,7 @@ class TestBuffer:
         assert findings.verdict.bound == "step"
         assert findings.verdict.words == (
             "The step is the bottleneck, not its input: 0 of 6 takes find the buffer empty, 6 find "
-            "it full; on average 2.0 of 2 items are ready."
+            "it full; it holds 2.0 of 2 on average."
         )
 
     def test_without_a_stage_the_path_says_what_bounds_the_step(self):

@@ -76,7 +76,7 @@ def buffer_verdict(trace: Trace) -> Verdict | None:
     seen = f"{takes.empty} of {takes.count} takes find the buffer empty"
     if takes.full is not None:
         seen += f", {takes.full} find it full"
-    seen += f"; on average {decimal(takes.ahead, 1)}{of} items are ready."
+    seen += f"; it holds {decimal(takes.ahead, 1)}{of} on average."
     if takes.empty >= _MOSTLY * takes.count:
         return Verdict(bound="input", words=f"The input is the bottleneck: {seen}")
     if takes.empty <= _HARDLY * takes.count:

@@ -72,6 +72,8 @@ function watchPage(root, view, parts, header, signal) {
     root.dataset.wbTheme = on || !prefersDark() ? "light" : "dark";
     root.classList.toggle("wb-print", on);
     view.restyle();
+    // Paper takes what is painted by now; reading a pixel has it painted.
+    if (on) for (const one of [parts.lanes, parts.over]) one.getContext("2d").getImageData(0, 0, 1, 1);
   };
   addEventListener("beforeprint", print(true), { signal });
   addEventListener("afterprint", print(false), { signal });

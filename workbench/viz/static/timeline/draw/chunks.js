@@ -12,15 +12,22 @@ function anyOf(model, test) {
   return any;
 }
 
-// time of each chunk by family, [chunk * CLASSES + family] in ns
-export function chunkTimes(model) {
-  if (!model.chunkTimes) {
+// time before each chunk by family, [chunk * CLASSES + family] in ns: exact, as sums below 2^53 are
+export function timesBefore(model) {
+  if (!model.timesBefore) {
     const { dur, family, name } = model;
-    const times = new Float64Array(Math.ceil(name.length / CHUNK) * CLASSES);
-    for (let i = 0; i < name.length; i++) times[((i / CHUNK) | 0) * CLASSES + family[i]] += dur[i];
-    model.chunkTimes = times;
+    const chunks = Math.ceil(name.length / CHUNK);
+    const times = new Float64Array((chunks + 1) * CLASSES);
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      const at = chunk * CLASSES;
+      const next = at + CLASSES;
+      times.copyWithin(next, at, next);
+      const last = Math.min((chunk + 1) * CHUNK, name.length);
+      for (let i = chunk * CHUNK; i < last; i++) times[next + family[i]] += dur[i];
+    }
+    model.timesBefore = times;
   }
-  return model.chunkTimes;
+  return model.timesBefore;
 }
 
 // whether a chunk holds a span that is searched for; null without a search

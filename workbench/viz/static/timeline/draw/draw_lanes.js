@@ -23,15 +23,17 @@ function isFiltered(s, family) {
 
 function drawColumns(ctx, s, row, merged) {
   const { pixels } = merged;
+  // Neighbors that look alike become one rectangle; of height 0 it is none.
   let from = 0;
-  // neighbors that look alike become one rectangle
-  let held = null;
+  let tall = 0;
+  let fill = "";
+  let alpha = 1;
   const flush = (upTo) => {
-    if (!held) return;
-    ctx.globalAlpha = held.alpha;
-    ctx.fillStyle = held.fill;
-    ctx.fillRect(GUTTER + from, row.y + row.height - held.tall, upTo - from, held.tall);
-    held = null;
+    if (!tall) return;
+    ctx.globalAlpha = alpha;
+    ctx.fillStyle = fill;
+    ctx.fillRect(GUTTER + from, row.y + row.height - tall, upTo - from, tall);
+    tall = 0;
   };
   for (let p = 0; p < pixels; p++) {
     const { family, share, faint } = columnAt(merged, p, s.kept);
@@ -39,15 +41,17 @@ function drawColumns(ctx, s, row, merged) {
       flush(p);
       continue;
     }
-    const tall = Math.max(3, Math.round(share * row.height));
     const off = leavesPath(s, row, family, merged.path[p]);
     const shade = faint || (s.matches && !merged.hit[p]) ? DIMMED : off ? OFF_PATH : 1;
-    const alpha = shade * (family === RUN ? 0.09 : 1);
-    const fill = family === RUN ? s.theme.ink : family === WAIT ? s.theme.ink2 : s.theme.mark[family];
-    if (held && held.tall === tall && held.fill === fill && held.alpha === alpha) continue;
+    const nowAlpha = shade * (family === RUN ? 0.09 : 1);
+    const nowFill = family === RUN ? s.theme.ink : family === WAIT ? s.theme.ink2 : s.theme.mark[family];
+    const nowTall = Math.max(3, Math.round(share * row.height));
+    if (tall === nowTall && fill === nowFill && alpha === nowAlpha) continue;
     flush(p);
-    held = { tall, fill, alpha };
     from = p;
+    tall = nowTall;
+    fill = nowFill;
+    alpha = nowAlpha;
   }
   flush(pixels);
   ctx.globalAlpha = 1;
@@ -228,12 +232,27 @@ function drawStairs(ctx, s, lane, level, base, [first, behind], left, right) {
 
 function drawCrowded(ctx, s, lane, level, base, left, right) {
   const { least, most } = bufferColumns(s, lane, Math.max(1, Math.floor(s.width - GUTTER)));
-  for (let p = Math.floor(left - GUTTER); p < right - GUTTER && p < most.length; p++) {
+  const from = Math.floor(left - GUTTER);
+  const behind = Math.min(most.length, Math.ceil(right - GUTTER));
+  ctx.globalAlpha = 0.22;
+  eachRun(from, behind, (p, q) => most[p] === most[q], (p, wide) => {
     const top = level(most[p]);
-    ctx.globalAlpha = 0.22;
-    ctx.fillRect(GUTTER + p, top, 1, base - top);
-    ctx.globalAlpha = 1;
-    ctx.fillRect(GUTTER + p, top - 0.75, 1, level(least[p]) - top + 1.5);
+    ctx.fillRect(GUTTER + p, top, wide, base - top);
+  });
+  ctx.globalAlpha = 1;
+  const alike = (p, q) => most[p] === most[q] && least[p] === least[q];
+  eachRun(from, behind, alike, (p, wide) => {
+    const top = level(most[p]);
+    ctx.fillRect(GUTTER + p, top - 0.75, wide, level(least[p]) - top + 1.5);
+  });
+}
+
+// Calls back with the first of neighbors that are alike, and how many they are.
+function eachRun(from, behind, alike, draw) {
+  for (let p = from; p < behind; ) {
+    const first = p;
+    while (p < behind && alike(first, p)) p++;
+    draw(first, p - first);
   }
 }
 

@@ -1,5 +1,5 @@
 // Which spans of a lane are drawn by themselves, and what the pixel columns hold of the others.
-import { CHUNK, chunkHits, chunkPaths, chunkTimes } from "./chunks.js";
+import { CHUNK, chunkHits, chunkPaths, timesBefore } from "./chunks.js";
 import { CLASSES } from "./decode.js";
 import { bisect } from "./scales.js";
 
@@ -19,13 +19,21 @@ export function newColumns(pixels) {
     path: new Uint8Array(pixels),
     singles: [],
     gaps: [],
+    // what `columnAt` returns: a frame asks for thousands
+    found: { family: -1, share: 0, faint: false },
   };
 }
 
-function addChunk({ cover, hit, path }, pixel, chunk, scale, { times, hits, paths }) {
-  for (let f = 0; f < CLASSES; f++) cover[pixel * CLASSES + f] += times[chunk * CLASSES + f] * scale;
-  if (hits && hits[chunk]) hit[pixel] = 1;
-  if (paths && paths[chunk]) path[pixel] = 1;
+// Adds chunks that follow each other to one pixel.
+function addChunks({ cover, hit, path }, pixel, [first, behind], scale, { before, hits, paths }) {
+  const low = first * CLASSES;
+  const high = behind * CLASSES;
+  const at = pixel * CLASSES;
+  for (let f = 0; f < CLASSES; f++) cover[at + f] += (before[high + f] - before[low + f]) * scale;
+  for (let chunk = first; chunk < behind; chunk++) {
+    if (hits && hits[chunk]) hit[pixel] = 1;
+    if (paths && paths[chunk]) path[pixel] = 1;
+  }
 }
 
 // Fills `into` for one lane: cover[pixel * CLASSES + family] is the share of the pixel that merged
@@ -43,7 +51,7 @@ export function mergeLane(model, lane, [from, to], into, matches, gapMin, critic
   const gapNs = gapMin / scale;
   const last = Math.min(lane.first + lane.count, start.length);
   const tables = {
-    times: chunkTimes(model),
+    before: timesBefore(model),
     hits: chunkHits(model, matches),
     paths: chunkPaths(model, critical),
   };
@@ -54,13 +62,17 @@ export function mergeLane(model, lane, [from, to], into, matches, gapMin, critic
     if (gap[i] !== 0 && begin - end >= gapNs) gaps.push(i);
     if (begin > to) break;
     if (i % CHUNK === 0 && i + CHUNK <= last && begin >= from) {
-      const behind = i + CHUNK - 1;
-      const stop = start[behind] + dur[behind];
       const pixel = ((begin - from) * scale) | 0;
-      if (pixel < pixels && (stop - from) * scale <= pixel + 1) {
-        addChunk(into, pixel, i / CHUNK, scale, tables);
+      let behind = i;
+      while (pixel < pixels && behind + CHUNK <= last) {
+        const stop = start[behind + CHUNK - 1] + dur[behind + CHUNK - 1];
+        if ((stop - from) * scale > pixel + 1) break;
         end = stop;
-        i = behind;
+        behind += CHUNK;
+      }
+      if (behind > i) {
+        addChunks(into, pixel, [i / CHUNK, behind / CHUNK], scale, tables);
+        i = behind - 1;
         continue;
       }
     }
@@ -97,14 +109,15 @@ export function mergeLane(model, lane, [from, to], into, matches, gapMin, critic
 }
 
 // The family with most time in the pixel, and the share covered; -1 for none. Where some families are
-// kept, the others count only where none of these is, and are then faint.
-export function columnAt({ cover }, pixel, kept = null) {
-  const only = mostOf(cover, pixel, kept);
-  if (!kept || only.family >= 0) return only;
-  return { ...mostOf(cover, pixel, null), faint: true };
+// kept, the others count only where none of these is, and are then faint. The next call changes it.
+export function columnAt(merged, pixel, kept = null) {
+  const found = mostOf(merged, pixel, kept);
+  if (!kept || found.family >= 0) return found;
+  mostOf(merged, pixel, null).faint = true;
+  return found;
 }
 
-function mostOf(cover, pixel, kept) {
+function mostOf({ cover, found }, pixel, kept) {
   let best = -1;
   let most = 0;
   let share = 0;
@@ -116,5 +129,8 @@ function mostOf(cover, pixel, kept) {
       best = f;
     }
   }
-  return { family: best, share: Math.min(1, share) };
+  found.family = best;
+  found.share = Math.min(1, share);
+  found.faint = false;
+  return found;
 }
