@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.simulation.dispatch import NORMAL, Dispatch
-from workbench.core.simulation.list_schedule import schedule
+from workbench.core.simulation.list_schedule import Scheduled, schedule
 from workbench.core.simulation.pipeline import Input, PipelineStage, Work, outside_ops
 
 # What one run of a stage takes of its thread outside its ops: the Python loop, the prepared call,
@@ -130,8 +130,9 @@ class Costs:
         ops = self._ops(view, chosen, cores, unmatched_ns)
         return PipelineStage(
             name=name,
-            work=ops.then(outside_ops(STAGE_RUN_NS)),
+            work=ops.behind.then(outside_ops(STAGE_RUN_NS)),
             inputs=self._inputs_in(chosen),
+            beside=ops.beside,
             after=tuple(after),
             threads=threads,
             capacity=capacity,
@@ -152,8 +153,9 @@ class Costs:
         ops = self._ops(view, chosen, cores, unmatched_ns)
         return PipelineStage(
             name=name,
-            work=outside_ops(self.client_ns).then(ops),
+            work=outside_ops(self.client_ns).then(ops.behind),
             inputs=self._inputs_in(chosen),
+            beside=ops.beside,
             after=tuple(after),
             threads=clients,
         )
@@ -167,15 +169,18 @@ class Costs:
         chosen: Bools,
         cores: int,
         unmatched_ns: float,
-    ) -> Work:
-        work = self._alone(view, chosen, cores)
+    ) -> Scheduled:
+        alone = self._alone(view, chosen, cores)
+        beside, behind = alone.beside, alone.behind
         if not self.dispatch.serial:
-            work = work.longer(self.unevenness)
-        pooled = 0.0 if self.dispatch.serial else 1.0
-        added = (unmatched_ns, pooled, min(float(cores), self.cores_per_op))
-        return work.then(Work(pieces=(added,))) if unmatched_ns > 0 else work
+            beside, behind = beside.longer(self.unevenness), behind.longer(self.unevenness)
+        if unmatched_ns > 0:
+            pooled = 0.0 if self.dispatch.serial else 1.0
+            added = (unmatched_ns, pooled, min(float(cores), self.cores_per_op))
+            behind = behind.then(Work(pieces=(added,)))
+        return Scheduled(beside=beside, behind=behind)
 
-    def _alone(self, view: GraphView, chosen: Bools, cores: int) -> Work:
+    def _alone(self, view: GraphView, chosen: Bools, cores: int) -> Scheduled:
         """How the chosen nodes run by themselves; candidates share sides, so each is kept."""
         side = (cores, np.packbits(chosen).tobytes())
         if side not in self._scheduled:
@@ -189,10 +194,11 @@ class Costs:
                 lanes=self.lanes,
                 dispatch=self.dispatch,
                 wake_ns=self.wake_ns,
+                inputs_ns={n: each.item_ns for n, each in self.inputs.items() if not each.ahead},
             )
         return self._scheduled[side]
 
     @functools.cached_property
-    def _scheduled(self) -> dict[tuple[int, bytes], Work]:
+    def _scheduled(self) -> dict[tuple[int, bytes], Scheduled]:
         """By cores and the chosen nodes of the one graph that these costs are of."""
         return {}

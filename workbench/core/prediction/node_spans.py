@@ -239,11 +239,21 @@ class _Count:
         return -1, False
 
 
+def is_disturbed(steps: pd.DataFrame) -> Bools:
+    """Which main steps something disturbed: they count for nothing, bool [steps].
+
+    Args:
+      steps: as of `Trace.steps`.
+    """
+    lasted = (steps["end_ns"] - steps["start_ns"]).to_numpy(np.int64)
+    found: Bools = lasted > _DISTURBED * (np.median(lasted) if len(lasted) else 0)
+    return found
+
+
 def _undisturbed(trace: Trace) -> pd.DataFrame:
     """The events without those of main steps that something disturbed."""
     steps = trace.steps()
-    lasted = (steps["end_ns"] - steps["start_ns"]).to_numpy(np.int64)
-    disturbed = steps["number"][lasted > _DISTURBED * np.median(lasted)] if len(lasted) else []
+    disturbed = steps["number"][is_disturbed(steps)]
     staged = np.flatnonzero(trace.tracks["kind"] == "prefetch")
     events = trace.events
     return events[events["track"].isin(staged) | ~events["step"].isin(disturbed)]

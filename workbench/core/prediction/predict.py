@@ -130,7 +130,7 @@ def _unevenness(view: GraphView, costs: Costs, seen: NodeSpans) -> float:
             lanes=lanes,
             dispatch=costs.dispatch,
             wake_ns=costs.wake_ns,
-        ).alone_ns
+        ).behind.alone_ns
 
     of_mean = lasts(np.mean(seen.each_step, axis=0))
     each = [lasts(ns) for ns in seen.each_step]

@@ -12,6 +12,7 @@ from workbench.core.boundary.candidates import Candidate
 from workbench.core.options import ExecutorPolicy
 from workbench.core.prediction.fit import HOLDS
 from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.node_spans import is_disturbed
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.simulation.dispatch import dispatch_of
@@ -240,15 +241,17 @@ def _replay(trace: Trace, costs: Costs) -> Replay | None:
 
 
 def _traced_ns(trace: Trace) -> float:
-    """Mean time from a traced step to the next of the same client, over the clients."""
+    """Mean time from a traced step to the next of the same client, over the clients.
+
+    Steps whose ops do not count, because something disturbed them, do not count here either.
+    """
     steps = trace.steps()
-    own = steps.groupby("track")["start_ns"]
-    whole = (own.max() - own.min()).sum()
-    follow = len(steps) - steps["track"].nunique()
     clients = steps["track"].nunique()
-    if not follow:
+    since_first = steps["start_ns"] - steps["start_ns"].min()
+    until_next = -since_first.groupby(steps["track"]).diff(-1)[~is_disturbed(steps)].dropna()
+    if not len(until_next):
         return float((steps["end_ns"] - steps["start_ns"]).mean())
-    return float(whole / follow / clients)
+    return float(until_next.mean() / clients)
 
 
 def _does_not_hold(replay: Replay) -> str:

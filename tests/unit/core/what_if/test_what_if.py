@@ -83,6 +83,17 @@ def test_what_was_traced_is_there_as_it_was_measured():
     assert found.replay.simulated_ms == pytest.approx(20.6, rel=0.005)
 
 
+def test_steps_that_something_disturbed_are_left_out_of_both_times():
+    longer = [(name, op, 3 * ms) for name, op, ms in STEP]
+    untraced = UntracedSteps(steps=60, step_ns=20_600_000, cpu_ns=10_600_000)
+    steps = [STEP] * 5 + [longer] + [STEP] * 6
+    trace = timed_trace(steps, title="tiny", untraced=untraced, source_cores=0.0)
+    replay = predicted(trace=trace).replay
+    assert replay is not None
+    assert replay.measured_ms == pytest.approx(20.6)
+    assert replay.simulated_ms == pytest.approx(20.6, rel=0.005)
+
+
 def test_a_stage_hides_the_wait_and_what_stands_before_its_put():
     found = predicted(ON_STAGE).of("stage")
     assert found is not None
