@@ -11,6 +11,7 @@ import pandas as pd
 
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.prediction.added_ops import AddedOp, added_ops
 from workbench.core.prediction.handling import Handling, handling_of
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
@@ -48,7 +49,8 @@ class SideSpans:
       calls: the nodes that call a function of which the ops were seen.
       ran: the nodes that ran, inputs too.
       runs: float64 [nodes], how often each ran.
-      unmatched_ns: time of ops that the graph lacks.
+      added: ops that the graph lacks, with their places in it.
+      unmatched_ns: time of the others that it lacks.
       threads: producers, or clients.
       capacity: of the stage's buffer.
     """
@@ -58,6 +60,7 @@ class SideSpans:
     calls: Bools
     ran: Bools
     runs: np.ndarray
+    added: tuple[AddedOp, ...]
     unmatched_ns: float
     threads: int
     capacity: int = 1
@@ -177,13 +180,16 @@ class _Count:
                 begin, begin + own["dur_ns"].to_numpy(np.int64) + _FOUND_NS
             )
             wall_ns[called_node] = (last - first - _FOUND_NS).sum() / count
+        each_ns = totals / count
+        added, placed = added_ops(self._view, self._trace.edges, node, each_ns)
         return SideSpans(
             ns=ns,
             wall_ns=wall_ns,
             calls=self._view.mask(np.unique(node[inlined])),
             ran=self._view.mask(node[kept & seen]),
             runs=summed(often * self._counts),
-            unmatched_ns=float(totals[node < 0].sum()) / count,
+            added=added,
+            unmatched_ns=float(each_ns[(node < 0) & ~placed].sum()),
             threads=threads,
             capacity=capacity,
         )

@@ -109,7 +109,9 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
     if abs(replay.error) > HOLDS:
         return dataclasses.replace(base, replay=replay, problem=_does_not_hold(replay))
     in_graphs = {
-        key: costs_in(costs, view, each.boundary.view, each.added_ns, each.likened)
+        key: costs_in(
+            costs, view, each.boundary.view, each.added_ns, each.likened, each.boundary.step
+        )
         for key, each in graphs.items()
         if each.boundary is not None
     }

@@ -17,6 +17,7 @@ def costs_in(
     target: GraphView,
     added_ns: Mapping[int, float],
     likened: Mapping[int, tuple[str, float]],
+    step: Bools | None = None,
 ) -> Costs:
     """What the nodes of another graph cost.
 
@@ -30,6 +31,8 @@ def costs_in(
       target: the other one.
       added_ns, likened: of nodes of the other graph that the traced one lacks, or does otherwise,
         as of `KnownGraph`; of the rest nothing is known.
+      step: bool [nodes], which nodes of the other graph a step may run; None: all. What puts
+        ahead of its takes runs, too.
     """
     if target is traced:
         return costs
@@ -40,6 +43,8 @@ def costs_in(
     )
     place = np.fromiter(same, np.int64, len(target.names))
     known = (place >= 0) & _runs(traced, target)
+    if step is not None:
+        known &= _with_stages(target, step)
     span_ns = np.where(known, costs.span_ns[place], 0.0)
     runs = np.where(known, costs.runs[place], 0.0) if costs.runs is not None else None
     for node, ns in (dict(added_ns) | _likened_ns(costs, traced, likened)).items():
@@ -48,6 +53,10 @@ def costs_in(
             runs[node] = 1.0
     splits = np.where(known, costs.splits[place], False) if costs.splits is not None else None
     lanes = np.where(known, costs.lanes[place], 1.0) if costs.lanes is not None else None
+    # From the traced graph to this one.
+    there = np.full(len(traced), -1, np.int64)
+    there[place[known]] = np.flatnonzero(known)
+    moved = [op.moved(there) for op in costs.added]
     inputs = {}
     for node, each in costs.inputs.items():
         name = traced.names[node]
@@ -55,8 +64,23 @@ def costs_in(
         if at >= 0 and known[at]:
             inputs[at] = each
     return dataclasses.replace(
-        costs, span_ns=span_ns, runs=runs, splits=splits, lanes=lanes, inputs=inputs
+        costs,
+        span_ns=span_ns,
+        runs=runs,
+        splits=splits,
+        lanes=lanes,
+        inputs=inputs,
+        added=tuple(op for op in moved if op is not None),
     )
+
+
+def _with_stages(view: GraphView, step: Bools) -> Bools:
+    """The nodes of a step, and those of the stages that it takes from."""
+    while True:
+        puts = view.mask(put for put, take in view.puts_to_takes if step[take])
+        if step[puts].all():
+            return step
+        step = step | view.ancestors(puts)
 
 
 def _likened_ns(
