@@ -21,12 +21,14 @@ class AddedOp:
     """An op that a traced step ran and the user's graph lacks.
 
     Attributes:
+      name: its name in the trace.
       host: node of the graph with which it counts: the one that feeds it, or its reader.
       reader: node of the graph that reads its result.
       lost: nodes that the reader reads in the user's graph, and no longer in the traced one.
       ns: its time in a step.
     """
 
+    name: str
     host: int
     reader: int
     lost: tuple[int, ...]
@@ -55,12 +57,13 @@ def added_longer(added: Sequence[AddedOp], by: float) -> tuple[AddedOp, ...]:
 
 
 def added_ops(
-    view: GraphView, edges: pd.DataFrame, node: np.ndarray, ns: np.ndarray
+    view: GraphView, names: Sequence[str], edges: pd.DataFrame, node: np.ndarray, ns: np.ndarray
 ) -> tuple[tuple[AddedOp, ...], np.ndarray]:
     """The ops of a trace that the graph lacks, with their places in it.
 
     Args:
       view: the graph.
+      names: of the trace's nodes, by row.
       edges: of the trace, as of `Trace.edges`; without them no place is known.
       node: int64 [rows], for each row of the trace's nodes the one of the graph, or -1.
       ns: float64 [rows], time of each row in a step.
@@ -86,7 +89,10 @@ def added_ops(
         lost = [each for each, _ in view.inputs(reader) if each not in read]
         sources = _nearest(row, reads, index)
         host = min(sources) if len(sources) == 1 else reader
-        added.append(AddedOp(host=host, reader=reader, lost=_computed(view, lost), ns=ns[row]))
+        parts = _computed(view, lost)
+        added.append(
+            AddedOp(name=names[row], host=host, reader=reader, lost=parts, ns=float(ns[row]))
+        )
         placed[row] = True
     return tuple(added), placed
 

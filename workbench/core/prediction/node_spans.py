@@ -181,7 +181,7 @@ class _Count:
             )
             wall_ns[called_node] = (last - first - _FOUND_NS).sum() / count
         each_ns = totals / count
-        added, placed = added_ops(self._view, self._trace.edges, node, each_ns)
+        added, placed = added_ops(self._view, self._names, self._trace.edges, node, each_ns)
         return SideSpans(
             ns=ns,
             wall_ns=wall_ns,

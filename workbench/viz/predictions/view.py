@@ -6,6 +6,7 @@ import dataclasses
 import re
 
 from workbench.core.prediction.fit import HOLDS
+from workbench.core.what_if.doubts import named_ops
 from workbench.core.what_if.predictions import Predicted, Predictions
 from workbench.core.what_if.scenario import Scenario
 from workbench.viz.comparison.chart import shown_label
@@ -152,10 +153,14 @@ def _replay(predictions: Predictions) -> str:
     simulated = format.duration(replay.simulated_ms * 1e6)
     measured = format.duration(replay.measured_ms * 1e6)
     off, most = format.gain(1 + replay.error), f"{100 * HOLDS:.0f}{format.NBSP}%"
-    return (
-        f"Simulated, the traced step takes {simulated}; measured {measured} ({off}). "
-        f"Beyond {most} nothing is predicted."
-    )
+    words = f"Simulated, the traced step takes {simulated}; measured {measured} ({off}). "
+    if not predictions.predicted and not replay.holds:
+        return f"{words}That is too far off."
+    if replay.holds:
+        return f"{words}Beyond {most} intervals are wider by as much."
+    if replay.doubts:
+        words += f"Times that do not fit: {plain(named_ops(replay.doubts))}. "
+    return f"{words}Intervals are wider by as much, as that is beyond {most}."
 
 
 def _caption(predictions: Predictions) -> str:

@@ -117,6 +117,8 @@ def test_an_added_op_is_as_fast_as_the_work_that_it_is_for():
 
 
 def test_an_op_moves_with_all_its_nodes_or_not_at_all():
-    op = AddedOp(host=0, reader=1, lost=(2,), ns=1.0)
-    assert op.moved(np.array([3, 2, 1])) == AddedOp(host=3, reader=2, lost=(1,), ns=1.0)
+    op = AddedOp(name="read", host=0, reader=1, lost=(2,), ns=1.0)
+    assert op.moved(np.array([3, 2, 1])) == AddedOp(
+        name="read", host=3, reader=2, lost=(1,), ns=1.0
+    )
     assert op.moved(np.array([3, 2, -1])) is None
