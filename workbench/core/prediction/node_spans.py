@@ -20,6 +20,8 @@ from workbench.core.trace.trace import Trace
 _DISTURBED = 1.5
 # Within this time of an op's end the executor finds the next one; later, it lacked a core.
 _FOUND_NS = 10_000
+# The first op of a step begins so soon only where the client itself fetches the input.
+_FETCHES_NS = 20_000
 # Steps of which each node's time is kept.
 _SOME_STEPS = 8
 
@@ -114,7 +116,7 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
         step=count.side(main, steps, "", threads=max(1, clients)),
         stages={name: side for name, side in stages.items() if side.threads},
         inputs=count.inputs(),
-        client_ns=_client_ns(trace, main),
+        client_ns=_client_ns(trace, main, count.is_input[main["node"].to_numpy()]),
         step_scales=_step_scales(main[~count.is_input[main["node"].to_numpy()]]),
         handling=handling_of(main),
         each_step=count.each_step(main),
@@ -265,18 +267,27 @@ def _undisturbed(trace: Trace) -> pd.DataFrame:
     return events[events["track"].isin(staged) | ~events["step"].isin(disturbed)]
 
 
-def _client_ns(trace: Trace, main: pd.DataFrame) -> float:
-    """What a step takes before its first op and after its last one, without waits in a take."""
+def _client_ns(trace: Trace, main: pd.DataFrame, is_input: Bools) -> float:
+    """What a step takes before its first op and after its last one, without waits in a take.
+
+    A client that fetches its input by itself, and calls a function then, takes time between these.
+    """
     steps = trace.steps()
     ends = main["start_ns"].astype(np.int64) + main["dur_ns"]
     first = steps["number"].map(main.groupby("step")["start_ns"].min())
     last = steps["number"].map(ends.groupby(main["step"]).max())
+    others = main["start_ns"][~is_input].groupby(main["step"][~is_input]).min()
+    fetched = ends[is_input].groupby(main["step"][is_input]).max()
+    between = (steps["number"].map(others) - steps["number"].map(fetched)).dropna()
     items = trace.items[trace.items["take_start_ns"] >= 0]
     waited = (items["take_end_ns"] - items["take_start_ns"]).groupby(items["take_step"]).max()
     before = (first - steps["start_ns"] - steps["number"].map(waited).fillna(0)).dropna()
     # the next call of the same client
     after = (steps.groupby("track")["start_ns"].shift(-1) - last).dropna()
-    return sum(max(0.0, float(each.median())) for each in (before, after) if len(each))
+    parts = [before, after]
+    if len(before) and before.median() < _FETCHES_NS and between.median() > 0:
+        parts.append(between)
+    return sum(max(0.0, float(each.median())) for each in parts if len(each))
 
 
 def _step_scales(ops: pd.DataFrame) -> tuple[float, ...]:
