@@ -111,6 +111,14 @@ def test_each_op_of_a_fused_lookup_costs_what_its_table_is_asked_for():
     }
 
 
+def test_what_hands_a_result_on_costs_nothing():
+    plain = fused_ns(fused_graph(), COSTS, {"table": ids(100)})
+    lookup = next(line.split(" = ")[0] for line in FUSED.splitlines() if "LocalLookUp(" in line)
+    view = graph(f"{FUSED}on = WorkbenchHandOn({lookup}) float32\n")
+    view = dataclasses.replace(view, shapes={view.number("table"): ((1000, 16),)})
+    assert fused_ns(view, COSTS, {"table": ids(100)}) == plain
+
+
 @pytest.mark.parametrize("known", [{}, {"table": ids(0.0, None)}])
 def test_a_table_whose_ids_are_not_known_is_named(known: dict[str, IdStatistics]):
     view = fused_graph()

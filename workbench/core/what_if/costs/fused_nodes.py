@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.analysis.embedding_lens.tables import EmbeddingTable, find_tables
 from workbench.core.graph.graph_view import GraphView
+from workbench.core.graph.workbench_ops import HAND_ON
 from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, kind_of
 from workbench.core.what_if.costs.likened_costs import LIKENED
 
@@ -61,7 +62,9 @@ def _load(table: EmbeddingTable, ids: IdStatistics | None, kind: str) -> LookupL
 def _tables_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[int, tuple[str, ...]]:
     """The tables that each op of a fused lookup works for: what it is connected with reads them."""
     ours = {
-        node for node, op in enumerate(view.ops) if op.startswith(_PREFIX) and op not in LIKENED
+        node
+        for node, op in enumerate(view.ops)
+        if op.startswith(_PREFIX) and op not in LIKENED and op != HAND_ON
     }
     scopes = {scope: table.name for table in tables.values() for scope in table.lookups}
     tables_of: dict[int, tuple[str, ...]] = {}
