@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.graph.workbench_ops import WORKBENCH_OPS, Likened
 from workbench.core.prediction.node_costs import Costs
 
 
@@ -47,7 +48,8 @@ def costs_in(
         known &= _with_stages(target, step)
     span_ns = np.where(known, costs.span_ns[place], 0.0)
     runs = np.where(known, costs.runs[place], 0.0) if costs.runs is not None else None
-    for node, ns in (dict(added_ns) | _likened_ns(costs, traced, likened)).items():
+    alike = _likened_ns(costs, traced, target, known, likened)
+    for node, ns in (dict(added_ns) | alike).items():
         span_ns[node] = ns + costs.between_ns
         if runs is not None and not known[node]:
             runs[node] = 1.0
@@ -84,15 +86,40 @@ def _with_stages(view: GraphView, step: Bools) -> Bools:
 
 
 def _likened_ns(
-    costs: Costs, traced: GraphView, likened: Mapping[int, tuple[str, float]]
+    costs: Costs,
+    traced: GraphView,
+    target: GraphView,
+    known: Bools,
+    likened: Mapping[int, tuple[str, float]],
 ) -> dict[int, float]:
-    """What nodes take that take as long as a traced one, or some times as long."""
-    known = {node: (traced.index.get(name, -1), times) for node, (name, times) in likened.items()}
-    return {
-        node: times * max(0.0, float(costs.span_ns[at]) - costs.between_ns)
-        for node, (at, times) in known.items()
-        if at >= 0
-    }
+    """What nodes take that take as long as a traced one, or some times as long.
+
+    An op with the name of a stock one may do the work of those before it, too, such as the product
+    before an activation: what fed the stock op and runs no longer counts with it.
+    """
+    kept = {target.names[node] for node in np.flatnonzero(known).tolist()}
+    kept |= {target.names[node] for node in likened}
+    own_ns = np.maximum(0.0, costs.span_ns - costs.between_ns)
+    ns_of: dict[int, float] = {}
+    for node, (name, times) in likened.items():
+        at = traced.index.get(name, -1)
+        if at < 0:
+            continue
+        op = WORKBENCH_OPS.get(target.ops[node])
+        gone = _gone(traced, at, kept) if op and op.likened is Likened.ITSELF else []
+        ns_of[node] = times * float(own_ns[[at, *gone]].sum())
+    return ns_of
+
+
+def _gone(traced: GraphView, at: int, kept: set[str]) -> list[int]:
+    """The nodes that led to a node of the traced graph and are not in the other one."""
+    gone, left = [], [at]
+    while left:
+        for source, _ in traced.inputs(left.pop()):
+            if traced.names[source] not in kept and source not in gone:
+                gone.append(source)
+                left.append(source)
+    return gone
 
 
 def _runs(traced: GraphView, target: GraphView) -> Bools:
