@@ -94,6 +94,8 @@ def _tables_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[in
     asked = {node: set(view.inputs(node)) for node in ours}
     lookups = [node for node in tables_of if view.ops[node] in _LOOKUPS]
     for node in ours - set(tables_of):
+        if kind_of(view.ops[node]).startswith(_OF_TABLE):
+            continue
         shared = {other: len(asked[node] & asked[other]) for other in lookups}
         nearest = max(shared, key=shared.__getitem__, default=None)
         if nearest is not None and shared[nearest]:
