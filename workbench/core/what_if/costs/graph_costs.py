@@ -43,12 +43,13 @@ def costs_in(
         for at, op in zip(found, target.ops, strict=True)
     )
     place = np.fromiter(same, np.int64, len(target.names))
-    known = (place >= 0) & _runs(traced, target)
+    runs_there = _runs(traced, target)
     if step is not None:
-        known &= _with_stages(target, step)
+        runs_there &= _with_stages(target, step)
+    known = (place >= 0) & runs_there
     span_ns = np.where(known, costs.span_ns[place], 0.0)
     runs = np.where(known, costs.runs[place], 0.0) if costs.runs is not None else None
-    alike = _likened_ns(costs, traced, target, known, likened)
+    alike = _likened_ns(costs, traced, target, runs_there, likened)
     for node, ns in (dict(added_ns) | alike).items():
         span_ns[node] = ns + costs.between_ns
         if runs is not None and not known[node]:
@@ -89,7 +90,7 @@ def _likened_ns(
     costs: Costs,
     traced: GraphView,
     target: GraphView,
-    known: Bools,
+    runs_there: Bools,
     likened: Mapping[int, tuple[str, float]],
 ) -> dict[int, float]:
     """What nodes take that take as long as a traced one, or some times as long.
@@ -97,8 +98,7 @@ def _likened_ns(
     An op with the name of a stock one may do the work of those before it, too, such as the product
     before an activation: what fed the stock op and runs no longer counts with it.
     """
-    kept = {target.names[node] for node in np.flatnonzero(known).tolist()}
-    kept |= {target.names[node] for node in likened}
+    kept = {target.names[node] for node in np.flatnonzero(runs_there).tolist()}
     own_ns = np.maximum(0.0, costs.span_ns - costs.between_ns)
     ns_of: dict[int, float] = {}
     for node, (name, times) in likened.items():
