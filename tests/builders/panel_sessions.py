@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
+from tests.builders.replays import every_replay_holds
 from tests.builders.sessions import INLINE, OFF, PROGRAM, STAGE, learned, measured
 from tests.builders.step_traces import chain, step_trace
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if import what_if
 from workbench.experiments.session.session import Session
 
 # name, type, lane, ready, begun and ended, in µs
@@ -41,7 +41,7 @@ def panel_session(
 ) -> Session:
     """All off at 40 steps/s, a stage at 60, the inline executor at 30; the first ones traced."""
     # The made-up trace need not hold.
-    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    every_replay_holds(monkeypatch)
     session = Session(PROGRAM)
     wishes = [OFF, STAGE, INLINE]
     found = measured(wishes)

@@ -10,8 +10,8 @@ import pytest
 
 import workbench as wb
 from tests.builders.predictions import FUSED_COSTS
+from tests.builders.replays import every_replay_holds
 from workbench.core.fusion.rules.dense_layer import kernel_is_faster
-from workbench.core.what_if import what_if
 from workbench.errors import OptionError, TraceError
 from workbench.experiments.what_if import fused_calibration, known_graphs
 
@@ -47,7 +47,7 @@ def trace():
 @pytest.fixture
 def held(monkeypatch):
     """A busy machine must not withhold what is looked at here, nor be measured."""
-    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    every_replay_holds(monkeypatch)
     monkeypatch.setattr(known_graphs, "fused_costs", lambda: FUSED_COSTS)
 
 

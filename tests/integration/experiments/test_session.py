@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 import workbench as wb
-from workbench.core.what_if import what_if
+from tests.builders.replays import every_replay_holds
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.errors import RunError
 from workbench.experiments.measurement.progress_line import state_of
@@ -73,7 +73,7 @@ def session():
     said: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         # A busy machine must not withhold what is looked at here.
-        patch.setattr(what_if, "HOLDS", 100.0)
+        every_replay_holds(patch)
         job = made.start(STAGE, on_progress=said.append)
         assert job.wait(120) and job.error is None
     return made, job, said

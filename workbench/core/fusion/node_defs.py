@@ -9,8 +9,8 @@ import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
 from workbench.core.fusion.pattern.definition import Definition, tensor_name
+from workbench.core.graph.workbench_ops import HAND_ON
 
-HAND_ON = "WorkbenchHandOn"
 _INT32, _INT64 = tf.int32.as_datatype_enum, tf.int64.as_datatype_enum
 
 

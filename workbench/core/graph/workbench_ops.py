@@ -14,6 +14,10 @@ _INPUT, _IDS, _LOOKUP, _DENSE = "Input, decode", "Ids, preprocess", "Lookup", "D
 _GRADIENT, _UPDATE, _OTHER = "Gradient", "Update", "Control, other"
 
 
+# Hands a tensor on, unchanged and without a copy.
+HAND_ON = "WorkbenchHandOn"
+
+
 class Likened(enum.Enum):
     """How the traced stock op is found that gives the same result as a fused one."""
 

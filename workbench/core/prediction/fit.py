@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Callable
 
 from workbench.core.graph.graph_view import GraphView
+from workbench.core.prediction.added_ops import added_longer
 from workbench.core.prediction.node_costs import STAGE_RUN_NS, Costs
 from workbench.core.prediction.node_spans import NodeSpans
 from workbench.core.prediction.pipeline_builder import traced_pipeline
@@ -55,7 +56,7 @@ class _Fit:
 
     def __init__(self, costs: Costs, view: GraphView, seen: NodeSpans, cpu_ns: int | None) -> None:
         self._costs, self._view, self._seen = costs, view, seen
-        self.total = float(costs.op_ns.sum()) + costs.unmatched_ns
+        self.total = float(costs.op_ns.sum()) + costs.unmatched_ns + costs.added_ns
         elsewhere = costs.client_ns + len(seen.stages) * STAGE_RUN_NS
         elsewhere += sum(each.work.cpu_ns for each in costs.inputs.values())
         # without the CPU time every op is taken to use one core
@@ -83,6 +84,7 @@ class _Fit:
         longer = dataclasses.replace(
             costs,
             span_ns=costs.span_ns * by,
+            added=added_longer(costs.added, by),
             unmatched_ns=costs.unmatched_ns * by,
             cores_per_op=min(per_op, float(costs.cores)),
         )

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.prediction.added_ops import AddedOp, added_longer
 from workbench.core.simulation.dispatch import NORMAL, Dispatch
-from workbench.core.simulation.list_schedule import schedule
+from workbench.core.simulation.list_schedule import Scheduled, schedule
 from workbench.core.simulation.pipeline import Input, PipelineStage, Work, outside_ops
 
 # What one run of a stage takes of its thread outside its ops: the Python loop, the prepared call,
@@ -33,7 +34,8 @@ class Costs:
       splits: bool [nodes], which nodes split their work among threads; None: none does.
       inputs: what delivers the items, by number of its node.
       client_ns: time of a step before its first op.
-      unmatched_ns: time in a step of ops that the graph lacks: those that TensorFlow added.
+      added: ops that TensorFlow's optimizer added, with their places in the graph.
+      unmatched_ns: time in a step of other ops that the graph lacks.
       step_scales: time of each step's ops against the mean.
       cores: of the machine.
       inter_op_threads: of the session; 0 is one for each core.
@@ -56,6 +58,7 @@ class Costs:
     splits: np.ndarray | None = None
     inputs: dict[int, Input] = dataclasses.field(default_factory=dict)
     client_ns: float = 0.0
+    added: tuple[AddedOp, ...] = ()
     unmatched_ns: float = 0.0
     step_scales: tuple[float, ...] = (1.0,)
     cores: int = 1
@@ -81,6 +84,11 @@ class Costs:
         return self.span_ns if self.lanes is None else self.span_ns * self.lanes
 
     @property
+    def added_ns(self) -> float:
+        """Time in a step of the ops that TensorFlow's optimizer added, where all are there."""
+        return sum(each.ns for each in self.added)
+
+    @property
     def work_ns(self) -> np.ndarray:
         """CPU time of each node in a step, float64 [nodes]."""
         work = self.span_ns * self.node_cores
@@ -98,7 +106,7 @@ class Costs:
 
     def dispatched(self, dispatch: Dispatch) -> Costs:
         """What the same nodes cost on another executor."""
-        span_ns, lanes = self.span_ns, self.lanes
+        span_ns, lanes, added = self.span_ns, self.lanes, self.added
         if dispatch.serial and lanes is not None:
             span_ns, lanes = self.op_ns, None
         if self.runs is not None:
@@ -108,7 +116,10 @@ class Costs:
             before, after = self.dispatch.shares, dispatch.shares
             split, whole = (new / old for new, old in zip(after, before, strict=True))
             span_ns = span_ns * np.where(self.splits, split, whole)
-        return dataclasses.replace(self, span_ns=span_ns, lanes=lanes, dispatch=dispatch)
+            added = added_longer(added, whole)
+        return dataclasses.replace(
+            self, span_ns=span_ns, lanes=lanes, added=added, dispatch=dispatch
+        )
 
     def pool(self, cores: int) -> int:
         """Inter-op threads on a machine of `cores` cores."""
@@ -130,8 +141,9 @@ class Costs:
         ops = self._ops(view, chosen, cores, unmatched_ns)
         return PipelineStage(
             name=name,
-            work=ops.then(outside_ops(STAGE_RUN_NS)),
+            work=ops.behind.then(outside_ops(STAGE_RUN_NS)),
             inputs=self._inputs_in(chosen),
+            beside=ops.beside,
             after=tuple(after),
             threads=threads,
             capacity=capacity,
@@ -152,8 +164,9 @@ class Costs:
         ops = self._ops(view, chosen, cores, unmatched_ns)
         return PipelineStage(
             name=name,
-            work=outside_ops(self.client_ns).then(ops),
+            work=outside_ops(self.client_ns).then(ops.behind),
             inputs=self._inputs_in(chosen),
+            beside=ops.beside,
             after=tuple(after),
             threads=clients,
         )
@@ -167,32 +180,44 @@ class Costs:
         chosen: Bools,
         cores: int,
         unmatched_ns: float,
-    ) -> Work:
-        work = self._alone(view, chosen, cores)
+    ) -> Scheduled:
+        alone = self._alone(view, chosen, cores)
+        beside, behind = alone.beside, alone.behind
         if not self.dispatch.serial:
-            work = work.longer(self.unevenness)
-        pooled = 0.0 if self.dispatch.serial else 1.0
-        added = (unmatched_ns, pooled, min(float(cores), self.cores_per_op))
-        return work.then(Work(pieces=(added,))) if unmatched_ns > 0 else work
+            beside, behind = beside.longer(self.unevenness), behind.longer(self.unevenness)
+        if unmatched_ns > 0:
+            pooled = 0.0 if self.dispatch.serial else 1.0
+            added = (unmatched_ns, pooled, min(float(cores), self.cores_per_op))
+            behind = behind.then(Work(pieces=(added,)))
+        return Scheduled(beside=beside, behind=behind)
 
-    def _alone(self, view: GraphView, chosen: Bools, cores: int) -> Work:
+    def _alone(self, view: GraphView, chosen: Bools, cores: int) -> Scheduled:
         """How the chosen nodes run by themselves; candidates share sides, so each is kept."""
         side = (cores, np.packbits(chosen).tobytes())
         if side not in self._scheduled:
             self._scheduled[side] = schedule(
                 view,
                 chosen,
-                self.span_ns,
+                self._with_added(chosen),
                 threads=self.pool(cores),
                 cores=cores,
                 cores_per_op=self.cores_per_op,
                 lanes=self.lanes,
                 dispatch=self.dispatch,
                 wake_ns=self.wake_ns,
+                inputs_ns={n: each.item_ns for n, each in self.inputs.items() if not each.ahead},
             )
         return self._scheduled[side]
 
+    def _with_added(self, chosen: Bools) -> np.ndarray:
+        """Time of each node, with the added ops that are there when these nodes are together."""
+        span_ns = self.span_ns.copy()
+        for each in self.added:
+            if chosen[list(each.nodes)].all():
+                span_ns[each.host] += each.ns
+        return span_ns
+
     @functools.cached_property
-    def _scheduled(self) -> dict[tuple[int, bytes], Work]:
+    def _scheduled(self) -> dict[tuple[int, bytes], Scheduled]:
         """By cores and the chosen nodes of the one graph that these costs are of."""
         return {}

@@ -11,6 +11,7 @@ import pandas as pd
 
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.prediction.added_ops import AddedOp, added_ops
 from workbench.core.prediction.handling import Handling, handling_of
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
@@ -19,6 +20,8 @@ from workbench.core.trace.trace import Trace
 _DISTURBED = 1.5
 # Within this time of an op's end the executor finds the next one; later, it lacked a core.
 _FOUND_NS = 10_000
+# The first op of a step begins so soon only where the client itself fetches the input.
+_FETCHES_NS = 20_000
 # Steps of which each node's time is kept.
 _SOME_STEPS = 8
 
@@ -48,7 +51,8 @@ class SideSpans:
       calls: the nodes that call a function of which the ops were seen.
       ran: the nodes that ran, inputs too.
       runs: float64 [nodes], how often each ran.
-      unmatched_ns: time of ops that the graph lacks.
+      added: ops that the graph lacks, with their places in it.
+      unmatched_ns: time of the others that it lacks.
       threads: producers, or clients.
       capacity: of the stage's buffer.
     """
@@ -58,6 +62,7 @@ class SideSpans:
     calls: Bools
     ran: Bools
     runs: np.ndarray
+    added: tuple[AddedOp, ...]
     unmatched_ns: float
     threads: int
     capacity: int = 1
@@ -111,7 +116,7 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
         step=count.side(main, steps, "", threads=max(1, clients)),
         stages={name: side for name, side in stages.items() if side.threads},
         inputs=count.inputs(),
-        client_ns=_client_ns(trace, main),
+        client_ns=_client_ns(trace, main, count.is_input[main["node"].to_numpy()]),
         step_scales=_step_scales(main[~count.is_input[main["node"].to_numpy()]]),
         handling=handling_of(main),
         each_step=count.each_step(main),
@@ -177,13 +182,16 @@ class _Count:
                 begin, begin + own["dur_ns"].to_numpy(np.int64) + _FOUND_NS
             )
             wall_ns[called_node] = (last - first - _FOUND_NS).sum() / count
+        each_ns = totals / count
+        added, placed = added_ops(self._view, self._names, self._trace.edges, node, each_ns)
         return SideSpans(
             ns=ns,
             wall_ns=wall_ns,
             calls=self._view.mask(np.unique(node[inlined])),
             ran=self._view.mask(node[kept & seen]),
             runs=summed(often * self._counts),
-            unmatched_ns=float(totals[node < 0].sum()) / count,
+            added=added,
+            unmatched_ns=float(each_ns[(node < 0) & ~placed].sum()),
             threads=threads,
             capacity=capacity,
         )
@@ -239,28 +247,47 @@ class _Count:
         return -1, False
 
 
+def is_disturbed(steps: pd.DataFrame) -> Bools:
+    """Which main steps something disturbed: they count for nothing, bool [steps].
+
+    Args:
+      steps: as of `Trace.steps`.
+    """
+    lasted = (steps["end_ns"] - steps["start_ns"]).to_numpy(np.int64)
+    found: Bools = lasted > _DISTURBED * (np.median(lasted) if len(lasted) else 0)
+    return found
+
+
 def _undisturbed(trace: Trace) -> pd.DataFrame:
     """The events without those of main steps that something disturbed."""
     steps = trace.steps()
-    lasted = (steps["end_ns"] - steps["start_ns"]).to_numpy(np.int64)
-    disturbed = steps["number"][lasted > _DISTURBED * np.median(lasted)] if len(lasted) else []
+    disturbed = steps["number"][is_disturbed(steps)]
     staged = np.flatnonzero(trace.tracks["kind"] == "prefetch")
     events = trace.events
     return events[events["track"].isin(staged) | ~events["step"].isin(disturbed)]
 
 
-def _client_ns(trace: Trace, main: pd.DataFrame) -> float:
-    """What a step takes before its first op and after its last one, without waits in a take."""
+def _client_ns(trace: Trace, main: pd.DataFrame, is_input: Bools) -> float:
+    """What a step takes before its first op and after its last one, without waits in a take.
+
+    A client that fetches its input by itself, and calls a function then, takes time between these.
+    """
     steps = trace.steps()
     ends = main["start_ns"].astype(np.int64) + main["dur_ns"]
     first = steps["number"].map(main.groupby("step")["start_ns"].min())
     last = steps["number"].map(ends.groupby(main["step"]).max())
+    others = main["start_ns"][~is_input].groupby(main["step"][~is_input]).min()
+    fetched = ends[is_input].groupby(main["step"][is_input]).max()
+    between = (steps["number"].map(others) - steps["number"].map(fetched)).dropna()
     items = trace.items[trace.items["take_start_ns"] >= 0]
     waited = (items["take_end_ns"] - items["take_start_ns"]).groupby(items["take_step"]).max()
     before = (first - steps["start_ns"] - steps["number"].map(waited).fillna(0)).dropna()
     # the next call of the same client
     after = (steps.groupby("track")["start_ns"].shift(-1) - last).dropna()
-    return sum(max(0.0, float(each.median())) for each in (before, after) if len(each))
+    parts = [before, after]
+    if len(before) and before.median() < _FETCHES_NS and between.median() > 0:
+        parts.append(between)
+    return sum(max(0.0, float(each.median())) for each in parts if len(each))
 
 
 def _step_scales(ops: pd.DataFrame) -> tuple[float, ...]:

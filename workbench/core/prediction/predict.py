@@ -64,6 +64,7 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
             spans.node: input_cost(spans, view, used, untraced.step_ns) for spans in seen.inputs
         },
         client_ns=seen.client_ns or _CLIENT_NS,
+        added=tuple(each for side in sides for each in side.added),
         unmatched_ns=sum(side.unmatched_ns for side in sides),
         step_scales=seen.step_scales,
         cores=cores,
@@ -130,7 +131,7 @@ def _unevenness(view: GraphView, costs: Costs, seen: NodeSpans) -> float:
             lanes=lanes,
             dispatch=costs.dispatch,
             wake_ns=costs.wake_ns,
-        ).alone_ns
+        ).behind.alone_ns
 
     of_mean = lasts(np.mean(seen.each_step, axis=0))
     each = [lasts(ns) for ns in seen.each_step]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,6 +18,21 @@ from workbench.core.simulation.ready_nodes import ByPath, KeepingShort, ReadyNod
 # A side is summed up in this many pieces of equal length: enough to tell its narrow stretches,
 # where another side finds a free core, from its wide ones.
 _PIECES = 16
+# Stands for the thread of an input, which is none of the inter-op pool.
+_NO_THREAD = -1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scheduled:
+    """How a side runs alone.
+
+    Attributes:
+      beside: what it computes until its inputs have delivered.
+      behind: what is left then.
+    """
+
+    beside: Work
+    behind: Work
 
 
 def schedule(
@@ -29,7 +46,8 @@ def schedule(
     lanes: np.ndarray | None = None,
     dispatch: Dispatch = NORMAL,
     wake_ns: float = 0.0,
-) -> Work:
+    inputs_ns: Mapping[int, float] | None = None,
+) -> Scheduled:
     """Runs the chosen nodes once those that they depend on have ended, as an executor would.
 
     Args:
@@ -43,11 +61,14 @@ def schedule(
       lanes: float64 [nodes], ops that run side by side while a node runs; None: one each.
       dispatch: how the executor hands nodes to threads.
       wake_ns: until a thread that rests takes up a node.
+      inputs_ns: by number of its node, the time until an input delivers. It has a thread of its
+        own: nodes that do not need it run meanwhile.
 
     Returns:
       The side's time, in pieces. A node inside a loop runs once, for as long as all its runs took.
     """
     waiting, through = _within(view, chosen)
+    awaited = {node: ns for node, ns in (inputs_ns or {}).items() if chosen[node] and ns > 0}
     span = span_ns.tolist()
     begin, nodes = view.consumers.lists
     inside = chosen.tolist()
@@ -59,22 +80,26 @@ def schedule(
         able, passing = [], released[::-1]
         while passing:
             node = passing.pop()
-            if span[node] > 0:
+            if node in awaited:
+                heapq.heappush(running, (now + awaited[node], -1, node, _NO_THREAD))
+            elif span[node] > 0:
                 able.append(node)
             else:
                 more = _released(node, waiting, inside, begin, nodes, through)
                 passing.extend(reversed(more))
         return able
 
+    running: list[tuple[float, int, int, int]] = []
+    now, order = 0.0, 0
     roots = [node for node in np.flatnonzero(chosen).tolist() if not waiting[node]]
     ready.add(None, freed(roots))
     wide = [1.0] * len(view) if lanes is None else lanes.tolist()
-    running: list[tuple[float, int, int, int]] = []
     count = 0.0
     idle = list(range(threads))
     # The thread that is awake: a step begins on one.
     awake = 0
-    now, order = 0.0, 0
+    # So many stretches end before the last input has delivered.
+    delivered = 0
     lengths: list[float] = []
     counts: list[float] = []
     busy: list[float] = []
@@ -94,16 +119,26 @@ def schedule(
             break
         end, _, node, thread = heapq.heappop(running)
         if end > now:
-            lengths.append((end - now) * max(1.0, count / cores, cores_per_op / cores))
-            counts.append(count)
-            busy.append(min(cores, count * cores_per_op))
+            # How long a side only awaits its inputs is for the pipeline to say.
+            if count:
+                lengths.append((end - now) * max(1.0, count / cores, cores_per_op / cores))
+                counts.append(count)
+                busy.append(min(cores, count * cores_per_op))
             now = end
+        released = freed(_released(node, waiting, inside, begin, nodes, through))
+        if thread == _NO_THREAD:
+            delivered = len(lengths)
+            ready.add(None, released)
+            continue
         count -= wide[node]
-        ready.add(thread, freed(_released(node, waiting, inside, begin, nodes, through)))
+        ready.add(thread, released)
         idle.insert(0, thread)
         awake = thread
     ops = [0.0] * len(counts) if dispatch.serial else counts
-    return _summed_up(np.array(lengths), np.array(ops), np.array(busy))
+    stretches = np.array([lengths, ops, busy]).reshape(3, -1)
+    return Scheduled(
+        beside=_summed_up(*stretches[:, :delivered]), behind=_summed_up(*stretches[:, delivered:])
+    )
 
 
 def _within(view: GraphView, chosen: Bools) -> tuple[list[int], dict[int, list[int]]]:

@@ -88,6 +88,7 @@ class PipelineStage:
       name: what it is called as a bound.
       work: for one item.
       inputs: what an item is made of; waited for at the same time.
+      beside: what it computes for the item while it waits for these.
       after: numbers of the stages whose buffers it takes from.
       threads: how many get and work; of the step, its clients.
       capacity: items that its buffer holds.
@@ -96,6 +97,7 @@ class PipelineStage:
     name: str
     work: Work
     inputs: tuple[Input, ...] = ()
+    beside: Work = dataclasses.field(default_factory=Work)
     after: tuple[int, ...] = ()
     threads: int = 1
     capacity: int = 1
@@ -104,7 +106,17 @@ class PipelineStage:
     def item_ns(self) -> float:
         """Mean time that one thread takes for an item when it waits for no other stage."""
         asked = [each.item_ns for each in self.inputs if not each.ahead]
-        return self.work.alone_ns + max(asked, default=0.0)
+        return self.work.alone_ns + max(*asked, self.beside.alone_ns, 0.0)
+
+    @property
+    def cpu_ns(self) -> float:
+        """CPU time of one item, without that of its inputs."""
+        return self.work.cpu_ns + self.beside.cpu_ns
+
+    @property
+    def pool_ns(self) -> float:
+        """Time of one inter-op thread that an item takes."""
+        return self.work.pool_ns + self.beside.pool_ns
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,8 +141,8 @@ class Pipeline:
     @property
     def cpu_ns(self) -> float:
         """CPU time in a step, of all stages and inputs."""
-        inputs = [each.work for stage in self.all_stages for each in stage.inputs]
-        return sum(work.cpu_ns for work in (*(stage.work for stage in self.all_stages), *inputs))
+        inputs = (each.work for stage in self.all_stages for each in stage.inputs)
+        return sum(stage.cpu_ns for stage in self.all_stages) + sum(each.cpu_ns for each in inputs)
 
     def bounds(self, *, cores: float, pool: int) -> dict[str, float]:
         """The least time of a step, in ns, that each part by itself allows, whatever the buffers.
@@ -146,5 +158,5 @@ class Pipeline:
         if shared:
             bounds[INPUT] = max(shared)
         bounds[CORES] = self.cpu_ns / cores
-        bounds[POOL] = sum(stage.work.pool_ns for stage in self.all_stages) / pool
+        bounds[POOL] = sum(stage.pool_ns for stage in self.all_stages) / pool
         return bounds

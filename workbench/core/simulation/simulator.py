@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from workbench.core.simulation.machine import MEMORY_NS, Actor, Buffer, Machine
-from workbench.core.simulation.pipeline import Input, Pipeline, PipelineStage
+from workbench.core.simulation.pipeline import Input, Pipeline, PipelineStage, Work
 
 # Steps until the steady state, beyond those that fill the buffers; and steps that count.
 _WARM_UP, _COUNTED, _MOST_COUNTED = 6, 30, 120
@@ -105,6 +105,21 @@ class _Getter:
             yield "put", filled
 
 
+class _Beside:
+    """What a thread computes while it gets its items."""
+
+    def __init__(self, machine: Machine, work: Work) -> None:
+        self.scale = 1.0
+        self.begun, self.ended = Buffer(1), Buffer(1)
+        machine.ready.append(self._run(work))
+
+    def _run(self, work: Work) -> Actor:
+        while True:
+            yield "take", self.begun
+            yield "work", (work, self.scale)
+            yield "put", self.ended
+
+
 def _start(machine: Machine, pipeline: Pipeline) -> None:
     """Hands the machine one actor for each thread of each stage."""
     buffers = [Buffer(stage.capacity) for stage in pipeline.stages]
@@ -113,7 +128,8 @@ def _start(machine: Machine, pipeline: Pipeline) -> None:
         taken = [buffers[number] for number in stage.after]
         scales = _Cycle(pipeline.step_scales)
         for _ in range(stage.threads):
-            machine.ready.append(_thread(stage, getters, taken, buffer, scales))
+            beside = _Beside(machine, stage.beside) if stage.beside.pieces else None
+            machine.ready.append(_thread(stage, getters, taken, buffer, scales, beside))
 
 
 def _thread(
@@ -122,12 +138,19 @@ def _thread(
     taken: Sequence[Buffer],
     buffer: Buffer | None,
     scales: _Cycle,
+    beside: _Beside | None,
 ) -> Actor:
     while True:
         for each in taken:
             yield "take", each
+        scale = scales.next()
+        if beside:
+            beside.scale = scale
+            yield "put", beside.begun
         yield from _get(getters)
-        yield "work", (stage.work, scales.next())
+        if beside:
+            yield "take", beside.ended
+        yield "work", (stage.work, scale)
         yield ("put", buffer) if buffer else ("step", None)
 
 

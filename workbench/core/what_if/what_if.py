@@ -7,17 +7,20 @@ import functools
 import math
 from collections.abc import Hashable, Iterable, Mapping
 
+import numpy as np
+
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate
 from workbench.core.options import ExecutorPolicy
-from workbench.core.prediction.fit import HOLDS
 from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.node_spans import is_disturbed
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.simulation.dispatch import dispatch_of
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.batch_costs import costs_at_batch
 from workbench.core.what_if.costs.graph_costs import costs_in
+from workbench.core.what_if.doubts import UNEVEN, Doubt, doubts_of, named_ops
 from workbench.core.what_if.faster import faster_costs
 from workbench.core.what_if.predictions import Predicted, Predictions, Replay, Withheld
 from workbench.core.what_if.scenario import GraphKey, Scenario
@@ -27,6 +30,8 @@ from workbench.errors import PlanError
 # Half of the interval of a predicted step time, as a share of it: of any setting, and what each
 # kind of change adds. Of six models on 2 cores all 72 intervals meet the measured ones.
 _ALWAYS = 0.03
+# Beyond this share a replay says nothing of the step.
+FAR_OFF = 0.4
 _STAGED, _FUSED, _DISPATCHED, _RESIZED = 0.06, 0.06, 0.05, 0.10
 # What a cost model gives of what a perfect order would: the slope over 24 settings of six models,
 # 2 cores, each against the same setting on TensorFlow's executor.
@@ -79,7 +84,8 @@ def what_if(
 
     Returns:
       The predictions, the traced setting among them. Where the replay of the trace does not hold,
-      everything is withheld.
+      intervals are wider by as much as it is off, and what changes the ops whose times do not fit
+      is withheld. Where it is far off, everything is.
     """
     return predictor(trace, traced, graphs).predictions(scenarios)
 
@@ -105,12 +111,17 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
     replay = _replay(trace, costs)
     if replay is None:
         return dataclasses.replace(base, problem=_NOT_MEASURED)
-    if abs(replay.error) > HOLDS:
-        return dataclasses.replace(base, replay=replay, problem=_does_not_hold(replay))
+    if not replay.holds:
+        doubts = doubts_of(trace, view, {op.name for op in costs.added})
+        replay = dataclasses.replace(replay, doubts=doubts)
+    if abs(replay.error) > FAR_OFF:
+        return dataclasses.replace(base, replay=replay, problem=_far_off(replay))
     in_graphs = {
-        key: costs_in(costs, view, each.boundary.view, each.added_ns, each.likened)
-        for key, each in graphs.items()
-        if each.boundary is not None
+        key: costs_in(
+            costs, view, made.boundary.view, made.added_ns, made.likened, made.boundary.step
+        )
+        for key, made in graphs.items()
+        if made.boundary is not None
     }
     return dataclasses.replace(base, replay=replay, costs=in_graphs)
 
@@ -136,6 +147,11 @@ class Predictor:
     replay: Replay | None = None
     costs: Mapping[GraphKey, Costs] = dataclasses.field(default_factory=dict)
     problem: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether something is predicted, from a trace whose replay holds."""
+        return not self.problem and self.replay is not None and self.replay.holds
 
     def predictions(self, scenarios: Iterable[Scenario]) -> Predictions:
         """What is predicted of these settings and of the traced one, the fastest first."""
@@ -182,11 +198,37 @@ class Predictor:
             chosen = staged_as(known.boundary, costs, scenario, cores)
         except PlanError as error:
             return Withheld(scenario=scenario, reason=str(error).rstrip("."))
+        changed = self._changed(scenario, known.boundary, chosen)
+        if changed:
+            return Withheld(scenario=scenario, reason=_in_doubt(changed))
         found = predict(known.boundary, costs, chosen, cores=cores)
         if on.executor == ExecutorPolicy.COST_MODEL:
             stock = costs.dispatched(dispatch_of(None))
             found = _tried(predict(known.boundary, stock, chosen, cores=cores), found)
         return self._predicted(scenario, found, chosen)
+
+    def _changed(
+        self, scenario: Scenario, boundary: Boundary, chosen: Candidate
+    ) -> tuple[Doubt, ...]:
+        """The ops whose times do not fit that a setting moves, or for which it has others."""
+        if self.replay is None or scenario == self.traced:
+            return ()
+        view, step = boundary.view, boundary.step
+        moved = np.any([np.zeros(len(view), bool), *(s.moved for s in chosen.stages)], axis=0)
+        traced = self.graphs[self.traced.graph].boundary
+        assert traced is not None
+
+        def is_changed(name: str) -> bool:
+            at, before = view.index.get(name, -1), traced.view.index.get(name, -1)
+            if before < 0:
+                return scenario.graph != self.traced.graph or bool(chosen.stages)
+            if at < 0 or not step[at] or view.ops[at] != traced.view.ops[before]:
+                return True
+            return bool(moved[at])
+
+        # What varies from step to step varies in every setting: there the interval is wide enough.
+        doubts = (each for each in self.replay.doubts if each.why != UNEVEN)
+        return tuple(each for each in doubts if is_changed(each.node))
 
     def _costs_of(self, scenario: Scenario, boundary: Boundary) -> Costs:
         """What the nodes cost under a setting; kept, with what was worked out from them."""
@@ -213,6 +255,8 @@ class Predictor:
         unchanged = scenario == self.traced
         step_ms = measured_ms if unchanged else prediction.step_ms
         half = 0.0 if unchanged else _half_interval(self.traced, scenario)
+        if not unchanged and not self.replay.holds:
+            half += abs(self.replay.error)
         ratio = measured_ms / step_ms * scenario.batch_ratio
         return Predicted(
             scenario=scenario,
@@ -240,22 +284,32 @@ def _replay(trace: Trace, costs: Costs) -> Replay | None:
 
 
 def _traced_ns(trace: Trace) -> float:
-    """Mean time from a traced step to the next of the same client, over the clients."""
+    """Mean time from a traced step to the next of the same client, over the clients.
+
+    Steps whose ops do not count, because something disturbed them, do not count here either.
+    """
     steps = trace.steps()
-    own = steps.groupby("track")["start_ns"]
-    whole = (own.max() - own.min()).sum()
-    follow = len(steps) - steps["track"].nunique()
     clients = steps["track"].nunique()
-    if not follow:
+    since_first = steps["start_ns"] - steps["start_ns"].min()
+    until_next = -since_first.groupby(steps["track"]).diff(-1)[~is_disturbed(steps)].dropna()
+    if not len(until_next):
         return float((steps["end_ns"] - steps["start_ns"]).mean())
-    return float(whole / follow / clients)
+    return float(until_next.mean() / clients)
 
 
-def _does_not_hold(replay: Replay) -> str:
+def _far_off(replay: Replay) -> str:
+    named = f" ({named_ops(replay.doubts)})" if replay.doubts else ""
     return (
         f"the traced steps take {replay.measured_ms:.3g} ms, simulated "
-        f"{replay.simulated_ms:.3g} ms: what takes their time is not seen in the trace, so nothing "
-        "is predicted from it; trace more steps, on a machine that does nothing else"
+        f"{replay.simulated_ms:.3g} ms: what takes their time is not seen in the trace{named}, so "
+        "nothing is predicted from it; trace more steps, on a machine that does nothing else"
+    )
+
+
+def _in_doubt(changed: tuple[Doubt, ...]) -> str:
+    return (
+        f"it changes ops whose traced times do not fit: {named_ops(changed)}; measure it with "
+        "wb.compare"
     )
 
 

@@ -148,10 +148,10 @@ class SettingPredictions:
         with self._lock:
             made = [self._of_trace(trace) for trace in traces[:1]]
             for trace in traces[1:]:
-                if not made[-1].problem:
+                if made[-1].holds:
                     break
                 made.append(self._of_trace(trace))
-        return made[0] if made[-1].problem else made[-1]
+        return made[-1] if made[-1].holds else made[0]
 
     def _of_trace(self, trace: Trace) -> Predictor:
         learned = self.learned

@@ -57,9 +57,10 @@ def predict(
       progress: as of `compare`.
 
     Returns:
-      The predictions, the fastest first, and what is withheld, with the reason. Everything is
-      where the simulation of the traced steps themselves does not take as long as they were
-      measured to.
+      The predictions, the fastest first, and what is withheld, with the reason. Where the
+      simulated steps of the trace are more than 5 % longer or shorter than measured, intervals are
+      wider by as much. What changes the ops whose times do not fit is withheld then. Beyond 40 %
+      everything is.
 
     Raises:
       OptionError: no trace, what is no program, an unknown toggle, or a number out of range.

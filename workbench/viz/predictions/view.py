@@ -6,6 +6,7 @@ import dataclasses
 import re
 
 from workbench.core.prediction.fit import HOLDS
+from workbench.core.what_if.doubts import named_ops
 from workbench.core.what_if.predictions import Predicted, Predictions
 from workbench.core.what_if.scenario import Scenario
 from workbench.viz.comparison.chart import shown_label
@@ -149,16 +150,18 @@ def _replay(predictions: Predictions) -> str:
     replay = predictions.replay
     if replay is None:
         return "Whether a simulation of the traced step takes as long as the step is not known."
-    off, most = format.gain(1 + replay.error), f"{100 * HOLDS:.0f}{format.NBSP}%"
-    if not predictions.predicted and abs(replay.error) > HOLDS:
+    if not predictions.predicted and not replay.holds:
         # The answer has both times.
-        return f"Where they differ by more than {most}, nothing is predicted."
+        return "They differ by too much."
     simulated = format.duration(replay.simulated_ms * 1e6)
     measured = format.duration(replay.measured_ms * 1e6)
-    return (
-        f"Simulated, the traced step takes {simulated}; measured {measured} ({off}). "
-        f"Beyond {most} nothing is predicted."
-    )
+    off, most = format.gain(1 + replay.error), f"{100 * HOLDS:.0f}{format.NBSP}%"
+    words = f"Simulated, the traced step takes {simulated}; measured {measured} ({off}). "
+    if replay.holds:
+        return f"{words}Beyond {most} intervals are wider by as much."
+    if replay.doubts:
+        words += f"Times that do not fit: {plain(named_ops(replay.doubts))}. "
+    return f"{words}Intervals are wider by as much, as that is beyond {most}."
 
 
 def _caption(predictions: Predictions) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders.graphs import graph
 from tests.builders.small_models import MODEL, STAGED
-from tests.builders.traces import timed_trace
+from tests.builders.traces import START_NS, make_trace, timed_trace
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import (
     Candidate,
@@ -442,3 +442,23 @@ def test_steps_whose_ops_vary_take_longer_than_one_of_their_means():
     # one thread waits for nobody
     alone = node_costs(timed_trace([one, other] * 6, inter_op_threads=1), view)
     assert alone.unevenness == pytest.approx(1)
+
+
+def test_a_client_that_fetches_its_input_takes_time_until_it_calls_the_step():
+    events, runs = [], []
+    for step in range(1, 13):
+        at = START_NS + step * 7_000_000
+        # The input takes 1, the client 0.6 until it calls, the call 5, and the client 0.4 after it.
+        events += [(at, 1_000_000, 0, 0, 1, step), (at + 1_600_000, 5_000_000, 0, 1, 1, step)]
+        runs.append((0, step, at, at + 7_000_000))
+    trace = make_trace(
+        events,
+        nodes=[NEXT, DENSE],
+        tracks=[("Main step", "step", 0, ""), ("Inter-op 0", "inter_op", 0, "")],
+        runs=runs,
+        cores=2,
+        untraced=measured(7.0),
+    )
+    costs = node_costs(trace, graph("next = IteratorGetNext\ndense = MatMul(next)"))
+    assert costs.client_ns == pytest.approx(1_000_000, rel=1e-3)
+    assert costs.replayed_ns == pytest.approx(7e6, rel=0.01)

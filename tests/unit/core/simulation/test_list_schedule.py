@@ -34,7 +34,7 @@ def runs(view: GraphView, *, threads: int = 2, cores: float = 2, per_op: float =
         cores=cores,
         cores_per_op=per_op,
         dispatch=dataclasses.replace(NORMAL, short_ns=0),
-    )
+    ).behind
 
 
 def test_nodes_side_by_side_take_a_thread_each():
@@ -67,7 +67,7 @@ def test_a_thread_that_rests_takes_a_moment_to_wake():
     span = np.array([10.0, 20.0, 20.0, 10.0])
     chosen = np.ones(len(view), bool)
     at_once = dataclasses.replace(NORMAL, short_ns=0)
-    work = schedule(view, chosen, span, threads=2, cores=2, dispatch=at_once, wake_ns=3)
+    work = schedule(view, chosen, span, threads=2, cores=2, dispatch=at_once, wake_ns=3).behind
     # c begins 3 later than b, on the thread that rested
     assert work.alone_ns == pytest.approx(10 + 23 + 10)
 
@@ -77,12 +77,12 @@ def test_a_thread_keeps_the_short_nodes_that_it_makes_ready():
     span = np.array([10.0, 20.0, 20.0, 10.0])
     chosen = np.ones(len(view), bool)
     keeps = dataclasses.replace(NORMAL, short_ns=20)
-    assert schedule(view, chosen, span, threads=2, cores=2, dispatch=keeps).alone_ns == (
+    assert schedule(view, chosen, span, threads=2, cores=2, dispatch=keeps).behind.alone_ns == (
         pytest.approx(60)
     )
     # of the long ones it runs the last, and leaves the others to whoever is free
     long = np.array([10.0, 21.0, 21.0, 10.0])
-    assert schedule(view, chosen, long, threads=2, cores=2, dispatch=keeps).alone_ns == (
+    assert schedule(view, chosen, long, threads=2, cores=2, dispatch=keeps).behind.alone_ns == (
         pytest.approx(41)
     )
 
@@ -91,17 +91,17 @@ def test_the_longest_path_goes_first_where_the_executor_knows_it():
     view = graph("a = Const\ns = Neg(a)\nt = Neg(a)\nx = Neg(a)\ny = Neg(x)")
     span = np.array([0.0, 10.0, 10.0, 10.0, 20.0])
     chosen = np.ones(len(view), bool)
-    by_path = schedule(view, chosen, span, threads=2, cores=2, dispatch=COST_MODEL)
-    in_turn = schedule(
-        view, chosen, span, threads=2, cores=2, dispatch=dataclasses.replace(NORMAL, short_ns=0)
-    )
+    by_path = schedule(view, chosen, span, threads=2, cores=2, dispatch=COST_MODEL).behind
+    at_once = dataclasses.replace(NORMAL, short_ns=0)
+    in_turn = schedule(view, chosen, span, threads=2, cores=2, dispatch=at_once).behind
     assert (by_path.alone_ns, in_turn.alone_ns) == (pytest.approx(30), pytest.approx(40))
 
 
 def test_one_thread_runs_all_inline_and_takes_no_thread_of_the_pool():
     view = graph(DIAMOND)
     span = np.array([10.0, 20.0, 30.0, 10.0])
-    work = schedule(view, np.ones(len(view), bool), span, threads=2, cores=2, dispatch=INLINE)
+    chosen = np.ones(len(view), bool)
+    work = schedule(view, chosen, span, threads=2, cores=2, dispatch=INLINE).behind
     assert (work.alone_ns, work.pool_ns) == (pytest.approx(70), 0)
 
 
@@ -114,7 +114,20 @@ def test_only_the_chosen_nodes_run_and_the_others_hold_nobody_up():
     view = graph(DIAMOND)
     span = np.full(len(view), 10.0)
     chosen = view.mask([view.number("c"), view.number("d")])
-    assert schedule(view, chosen, span, threads=2, cores=2).alone_ns == pytest.approx(20)
+    assert schedule(view, chosen, span, threads=2, cores=2).behind.alone_ns == pytest.approx(20)
+
+
+def test_what_needs_no_input_runs_while_the_input_delivers():
+    view = graph("next = IteratorGetNext\nread = ReadVariableOp\nrows = Gather(read, next)")
+    span = np.array([0.0, 30.0, 10.0])
+    chosen = np.ones(len(view), bool)
+    soon = schedule(view, chosen, span, threads=2, cores=2, inputs_ns={0: 20.0})
+    # the table is read until 30, and the input is there at 20
+    assert (soon.beside.alone_ns, soon.behind.alone_ns) == (pytest.approx(20), pytest.approx(20))
+    late = schedule(view, chosen, span, threads=2, cores=2, inputs_ns={0: 50.0})
+    # that the side then waits for nothing but its input counts as no work
+    assert (late.beside.alone_ns, late.behind.alone_ns) == (pytest.approx(30), pytest.approx(10))
+    assert late.beside.cpu_ns == pytest.approx(30)
 
 
 def test_what_costs_nothing_takes_no_thread():

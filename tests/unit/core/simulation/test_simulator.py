@@ -270,3 +270,16 @@ def test_more_of_anything_is_not_slower(made: Pipeline, cores: int, what: str):
         more = lasts(dataclasses.replace(made, stages=tuple(wider)), cores=cores, pool=cores)
     # threads that share busy cores may do so at a worse moment
     assert more <= now * 1.1
+
+
+def test_what_needs_no_input_is_computed_while_a_thread_waits_for_it():
+    step = dataclasses.replace(pipeline(ops(10), inputs=(waits(20),)).step, beside=ops(15))
+    alone = Pipeline(stages=(), step=step)
+    assert lasts(alone) == pytest.approx(30)
+    longer = Pipeline(stages=(), step=dataclasses.replace(step, beside=ops(25)))
+    assert lasts(longer) == pytest.approx(35)
+    assert longer.bounds(cores=2, pool=2)[STEP] == pytest.approx(35)
+    # On one core an input that computes and what runs beside it take turns.
+    computes = dataclasses.replace(step, inputs=(waits(0, work=outside_ops(20)),))
+    assert lasts(Pipeline(stages=(), step=computes), cores=1) == pytest.approx(45)
+    assert lasts(Pipeline(stages=(), step=computes)) == pytest.approx(30)

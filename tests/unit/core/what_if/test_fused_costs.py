@@ -111,6 +111,25 @@ def test_each_op_of_a_fused_lookup_costs_what_its_table_is_asked_for():
     }
 
 
+def test_a_gradient_that_reads_the_ids_of_a_lookup_and_nothing_else_of_it_is_of_its_table():
+    apart = FUSED.replace("Grad(c/fused_embedding_lookup/pre)", "Grad(ids)").replace(
+        "LookUp(table, c/fused_embedding_lookup/pre)", "LookUp(table, ids)"
+    )
+    apart = apart.replace("update = WorkbenchRowsApply(table, gradients/grad)\n", "")
+    view = graph(apart)
+    view = dataclasses.replace(view, shapes={view.number("table"): ((1000, 16),)})
+    found, unknown, _ = fused_ns(view, COSTS, {"table": ids(100)})
+    assert unknown == set() and found[view.number("gradients/grad")] == 7.0
+
+
+def test_what_hands_a_result_on_costs_nothing():
+    plain = fused_ns(fused_graph(), COSTS, {"table": ids(100)})
+    lookup = next(line.split(" = ")[0] for line in FUSED.splitlines() if "LocalLookUp(" in line)
+    view = graph(f"{FUSED}on = WorkbenchHandOn({lookup}) float32\n")
+    view = dataclasses.replace(view, shapes={view.number("table"): ((1000, 16),)})
+    assert fused_ns(view, COSTS, {"table": ids(100)}) == plain
+
+
 @pytest.mark.parametrize("known", [{}, {"table": ids(0.0, None)}])
 def test_a_table_whose_ids_are_not_known_is_named(known: dict[str, IdStatistics]):
     view = fused_graph()

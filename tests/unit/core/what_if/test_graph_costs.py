@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from tests.builders.graphs import graph
@@ -82,3 +84,22 @@ def test_nodes_that_are_like_a_traced_one_take_some_times_as_long():
     printed = max(0.0, spans(costs, stock)["print"] - costs.between_ns)
     assert found["grouped"] == 3 * printed + costs.between_ns
     assert found["update"] == 0
+
+
+def test_a_product_that_an_activation_does_as_well_counts_with_it():
+    stock = graph(
+        "first = Sum float32\nx = Select(first) float32\nw = VariableV2 float32_ref\n"
+        "product = MatMul(x, w) float32\nrelu = Relu(product) float32\ntrain = NoOp(^relu)"
+    )
+    fused = graph(
+        "other = WorkbenchGroupedLookUp float32\nx = Identity(other) float32\n"
+        "w = VariableV2 float32_ref\nrelu = WorkbenchMatMul(x, w) float32\ntrain = NoOp(^relu)"
+    )
+    costs = dataclasses.replace(
+        costs_of(stock), span_ns=np.array([900.0, 900.0, 10.0, 110.0, 60.0, 10.0]), between_ns=10.0
+    )
+    likened = {fused.number("relu"): ("relu", 0.5)}
+    found = spans(costs_in(costs, stock, fused, {}, likened), fused)
+    # Half of the product's 100 and the activation's 50, and what stands between two ops. What feeds
+    # the product is there, if from another op.
+    assert found["relu"] == 85

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 
 from tests.builders.graphs import graph
+from tests.builders.replays import every_replay_holds
 from tests.builders.small_models import MODEL, STAGED
-from tests.builders.traces import START_NS, timed_trace
+from tests.builders.traces import START_NS, make_trace, timed_trace
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if import what_if as what_if_module
+from workbench.core.what_if.doubts import NO_PLACE, UNEVEN, doubts_of
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import GraphKey, Scenario
 from workbench.core.what_if.traced_graph import traced_graph, uncut
@@ -83,6 +85,17 @@ def test_what_was_traced_is_there_as_it_was_measured():
     assert found.replay.simulated_ms == pytest.approx(20.6, rel=0.005)
 
 
+def test_steps_that_something_disturbed_are_left_out_of_both_times():
+    longer = [(name, op, 3 * ms) for name, op, ms in STEP]
+    untraced = UntracedSteps(steps=60, step_ns=20_600_000, cpu_ns=10_600_000)
+    steps = [STEP] * 5 + [longer] + [STEP] * 6
+    trace = timed_trace(steps, title="tiny", untraced=untraced, source_cores=0.0)
+    replay = predicted(trace=trace).replay
+    assert replay is not None
+    assert replay.measured_ms == pytest.approx(20.6)
+    assert replay.simulated_ms == pytest.approx(20.6, rel=0.005)
+
+
 def test_a_stage_hides_the_wait_and_what_stands_before_its_put():
     found = predicted(ON_STAGE).of("stage")
     assert found is not None
@@ -144,7 +157,7 @@ def test_nodes_that_only_a_fused_graph_has_cost_what_is_estimated_of_them():
 
 
 def test_a_cost_model_gives_some_of_what_the_best_order_would(monkeypatch):
-    monkeypatch.setattr(what_if_module, "HOLDS", 10.0)
+    every_replay_holds(monkeypatch)
     leaves = ("s", "t", "u", "v", "x")
     lines = ["next = IteratorGetNext string", *(f"{leaf} = Neg(next)" for leaf in leaves)]
     lines += ["y = Neg(x)", "train = AssignVariableOp(next, s, t, u, v, y)"]
@@ -188,6 +201,60 @@ def test_a_trace_whose_steps_cannot_be_simulated_predicts_nothing():
     assert {each.label for each in found.withheld} == {"off", "stage"}
     assert found.withheld[0].reason.startswith("the traced steps take 41.2 ms, simulated 21.")
     assert found.replay is not None and found.replay.error == pytest.approx(-0.48, abs=0.01)
+
+
+def overlapping(more_ms: float = 4.0) -> Trace:
+    """The parsing seems to last for so much longer, while the ids are hashed already."""
+    trace = traced()
+    events = trace.events.copy()
+    names = trace.nodes["name"].to_numpy()[events["node"]]
+    events.loc[names == "parse", "dur_ns"] += round(more_ms * 1e6)
+    rows = {name: row for row, name in enumerate(trace.nodes["name"])}
+    chain = [name for name, _, _ in STEP]
+    edges = [(rows[a], rows[b], 0) for a, b in itertools.pairwise(chain)]
+    return dataclasses.replace(trace, events=events, edges=make_trace(edges=edges).edges)
+
+
+def test_where_the_replay_does_not_hold_the_ops_are_named_and_what_leaves_them_is_predicted():
+    found = predicted(ON_STAGE, ON_INLINE, trace=overlapping())
+    assert found.replay is not None and not found.replay.holds
+    (doubt,) = found.replay.doubts
+    assert (doubt.node, doubt.op, doubt.ns) == ("parse", "DecodeCSV", pytest.approx(4e6))
+    (staged,) = found.withheld
+    assert staged.label == "stage"
+    assert "parse (DecodeCSV), 4 ms a step, ran on after what reads it had begun" in staged.reason
+    inline = found.of("inline executor")
+    sure = predicted(ON_INLINE).of("inline executor")
+    assert inline is not None and sure is not None
+    # Wider by as much as the replay is off: 24.6 against 20.6 ms.
+    half, usual = ((each.high_ms / each.step_ms - 1) for each in (inline, sure))
+    assert half - usual == pytest.approx(4 / 20.6, rel=0.02)
+
+
+def test_where_no_op_is_in_doubt_every_interval_is_wider():
+    slower = timed_trace(
+        [(name, op, 1.2 * ms) for name, op, ms in STEP],
+        untraced=UntracedSteps(steps=60, step_ns=20_600_000, cpu_ns=10_600_000),
+    )
+    events = slower.events.copy()
+    events["dur_ns"] = (events["dur_ns"] / 1.2).astype(int)
+    found = predicted(ON_STAGE, trace=dataclasses.replace(slower, events=events))
+    stage = found.of("stage")
+    assert found.replay is not None and found.replay.doubts == ()
+    assert found.replay.error == pytest.approx(1 / 1.2 - 1, abs=0.01)
+    assert stage is not None and stage.high_ms / stage.step_ms - 1 > 1 - 1 / 1.2
+
+
+def test_an_op_that_varies_from_step_to_step_is_in_doubt_and_so_is_one_without_a_place():
+    steps = [[*STEP, ("odd", "Print", 9.0 if number < 4 else 1.0)] for number in range(12)]
+    known = boundary(MODEL).view
+    (odd,) = doubts_of(timed_trace(steps), known, set())
+    assert (odd.node, odd.why) == ("odd", UNEVEN)
+    even = [*STEP, ("odd", "Print", 1.0)]
+    (odd,) = doubts_of(timed_trace(even), known, set())
+    assert (odd.node, odd.why, odd.ns) == ("odd", NO_PLACE, pytest.approx(1e6))
+    assert doubts_of(timed_trace(even), known, {"odd"}) == ()
+    assert doubts_of(make_trace(), known, set()) == ()
 
 
 def test_a_trace_without_untraced_steps_predicts_nothing():

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.builders.replays import every_replay_holds
 from tests.builders.sessions import (
     INLINE,
     OFF,
@@ -28,7 +29,6 @@ from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.toggles.stock import GRAPPLER, XLA
 from workbench.core.toggles.toggle import Toggle
-from workbench.core.what_if import what_if
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.errors import DataError, OptionError, OutputError, TraceError
 from workbench.experiments.program.program import Program
@@ -64,7 +64,7 @@ def session(*, graphs: bool = False) -> Session:
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    every_replay_holds(monkeypatch)
 
 
 def test_it_comes_back_without_its_program(tmp_path: Path):

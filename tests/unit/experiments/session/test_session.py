@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.builders.replays import every_replay_holds
 from tests.builders.sessions import (
     INLINE,
     OFF,
@@ -27,7 +28,6 @@ from tests.builders.sessions import (
 )
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions
-from workbench.core.what_if import what_if
 from workbench.core.what_if.predictions import Predicted, Withheld
 from workbench.errors import OptionError, RunError
 from workbench.experiments.program.function_program import FunctionProgram
@@ -60,7 +60,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(module, "compare", fake_compare([], traced=True))
     monkeypatch.setattr(setting_predictions, "learned_graphs", learn)
-    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    every_replay_holds(monkeypatch)
     return asked
 
 
@@ -293,7 +293,7 @@ def test_the_first_run_learns_the_graphs_and_the_next_does_not(traced: list[str]
 def test_of_several_traces_the_newest_counts_whose_steps_can_be_simulated(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    every_replay_holds(monkeypatch)
     session = Session(PROGRAM)
     session._foreseen.known = learned()
     session.add(with_trace(measured([OFF, STAGE])), [OFF, STAGE])

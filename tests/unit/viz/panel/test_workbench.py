@@ -12,6 +12,7 @@ from traitlets import TraitError
 
 import workbench as wb
 from tests.builders.panel_sessions import linked_trace, panel_session
+from tests.builders.replays import every_replay_holds
 from tests.builders.searches import raced, search
 from tests.builders.sessions import (
     OFF,
@@ -27,7 +28,6 @@ from tests.builders.sessions import (
 from tests.builders.small_models import MODEL
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions
-from workbench.core.what_if import what_if
 from workbench.errors import OptionError, RunError
 from workbench.experiments.session import session as engine
 from workbench.experiments.session import setting_predictions
@@ -174,7 +174,7 @@ def test_nonsense_from_a_page_is_passed_over(panel):
 def runs(monkeypatch, sent):
     monkeypatch.setattr(engine, "compare", fake_compare([], traced=True))
     monkeypatch.setattr(setting_predictions, "learned_graphs", lambda *_: learned())
-    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    every_replay_holds(monkeypatch)
 
 
 def test_a_run_is_kept_and_shown(runs, sent):

@@ -18,6 +18,7 @@ from tests.builders.predictions import (
     predictions,
 )
 from workbench.core.optimizations import Optimizations
+from workbench.core.what_if.doubts import RUNS_ON, Doubt
 from workbench.core.what_if.predictions import Predictions, Replay, Withheld
 from workbench.core.what_if.scenario import Scenario
 from workbench.viz import outlets
@@ -105,7 +106,7 @@ def test_where_everything_is_withheld_the_reason_comes_first():
     )
     assert (view.rows, view.withheld, view.assumptions) == ((), (), "")
     # the two times once
-    assert plain(view.replay) == "Where they differ by more than 5 %, nothing is predicted."
+    assert plain(view.replay) == "They differ by too much."
     assert "<table" not in html_of(lost)
     assert plain(text(lost)).startswith("dlrm: Nothing is predicted of 2 settings. The traced")
 
@@ -130,8 +131,15 @@ def test_without_a_setting_there_is_nothing_to_say():
 
 def test_whether_the_simulation_holds_is_said():
     assert plain(predictions_view(predictions()).replay) == (
-        "Simulated, the traced step takes 24.3 ms; measured 23.4 ms (+3.8 %). Beyond 5 % nothing "
-        "is predicted."
+        "Simulated, the traced step takes 24.3 ms; measured 23.4 ms (+3.8 %). Beyond 5 % intervals "
+        "are wider by as much."
+    )
+    doubt = Doubt(node="dense", op="MatMul", ns=4e6, why=RUNS_ON)
+    off = Replay(measured_ms=20.0, simulated_ms=24.0, untraced_ms=20.0, doubts=(doubt,))
+    assert plain(predictions_view(predictions(replay=off)).replay) == (
+        "Simulated, the traced step takes 24.0 ms; measured 20.0 ms (+20 %). Times that do not "
+        "fit: dense (MatMul), 4 ms a step, ran on after what reads it had begun. Intervals are "
+        "wider by as much, as that is beyond 5 %."
     )
     assert predictions_view(predictions(replay=None)).replay == (
         "Whether a simulation of the traced step takes as long as the step is not known."

@@ -14,11 +14,11 @@ from tensorflow.core.framework import graph_pb2
 from workbench.core.fusion.checks.effects import has_effect, variables_used
 from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan
-from workbench.core.fusion.node_defs import HAND_ON
 from workbench.core.fusion.pattern.definition import Definition, tensor_name
 from workbench.core.fusion.rule import Edit, Part
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_families import UPDATE, family_of
+from workbench.core.graph.workbench_ops import HAND_ON
 
 _IDS = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum)
 _GRADIENT = re.compile(r"LookUpGrad")

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.analysis.embedding_lens.tables import EmbeddingTable, find_tables
 from workbench.core.graph.graph_view import GraphView
+from workbench.core.graph.workbench_ops import HAND_ON, WORKBENCH_OPS
 from workbench.core.what_if.costs.fused_costs import FusedCosts, LookupLoad, kind_of
 from workbench.core.what_if.costs.likened_costs import LIKENED
 
 _PREFIX = "Workbench"
 _HANDS_ON = ("Identity", "ReadVariableOp")
+_LOOKUPS = frozenset(op.type for op in WORKBENCH_OPS.values() if op.is_part)
 # They work for all lookups of a table at once.
 _OF_TABLE = ("WorkbenchRowsApply", "WorkbenchGroupedApply")
 
@@ -61,7 +63,9 @@ def _load(table: EmbeddingTable, ids: IdStatistics | None, kind: str) -> LookupL
 def _tables_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[int, tuple[str, ...]]:
     """The tables that each op of a fused lookup works for: what it is connected with reads them."""
     ours = {
-        node for node, op in enumerate(view.ops) if op.startswith(_PREFIX) and op not in LIKENED
+        node
+        for node, op in enumerate(view.ops)
+        if op.startswith(_PREFIX) and op not in LIKENED and op != HAND_ON
     }
     scopes = {scope: table.name for table in tables.values() for scope in table.lookups}
     tables_of: dict[int, tuple[str, ...]] = {}
@@ -86,6 +90,16 @@ def _tables_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[in
             if other not in tables_of and not kind_of(view.ops[other]).startswith(_OF_TABLE):
                 tables_of[other] = tables_of[node]
                 last.append(other)
+    # A gradient of several lookups reads their ids once more, and nothing of the lookup itself.
+    asked = {node: set(view.inputs(node)) for node in ours}
+    lookups = [node for node in tables_of if view.ops[node] in _LOOKUPS]
+    for node in ours - set(tables_of):
+        if kind_of(view.ops[node]).startswith(_OF_TABLE):
+            continue
+        shared = {other: len(asked[node] & asked[other]) for other in lookups}
+        nearest = max(shared, key=shared.__getitem__, default=None)
+        if nearest is not None and shared[nearest]:
+            tables_of[node] = tables_of[nearest]
     return tables_of
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
+from workbench.core.graph.workbench_ops import WORKBENCH_OPS, Likened
 from workbench.core.prediction.node_costs import Costs
 
 
@@ -17,6 +18,7 @@ def costs_in(
     target: GraphView,
     added_ns: Mapping[int, float],
     likened: Mapping[int, tuple[str, float]],
+    step: Bools | None = None,
 ) -> Costs:
     """What the nodes of another graph cost.
 
@@ -30,6 +32,8 @@ def costs_in(
       target: the other one.
       added_ns, likened: of nodes of the other graph that the traced one lacks, or does otherwise,
         as of `KnownGraph`; of the rest nothing is known.
+      step: bool [nodes], which nodes of the other graph a step may run; None: all. What puts
+        ahead of its takes runs, too.
     """
     if target is traced:
         return costs
@@ -39,15 +43,23 @@ def costs_in(
         for at, op in zip(found, target.ops, strict=True)
     )
     place = np.fromiter(same, np.int64, len(target.names))
-    known = (place >= 0) & _runs(traced, target)
+    runs_there = _runs(traced, target)
+    if step is not None:
+        runs_there &= _with_stages(target, step)
+    known = (place >= 0) & runs_there
     span_ns = np.where(known, costs.span_ns[place], 0.0)
     runs = np.where(known, costs.runs[place], 0.0) if costs.runs is not None else None
-    for node, ns in (dict(added_ns) | _likened_ns(costs, traced, likened)).items():
+    alike = _likened_ns(costs, traced, target, runs_there, likened)
+    for node, ns in (dict(added_ns) | alike).items():
         span_ns[node] = ns + costs.between_ns
         if runs is not None and not known[node]:
             runs[node] = 1.0
     splits = np.where(known, costs.splits[place], False) if costs.splits is not None else None
     lanes = np.where(known, costs.lanes[place], 1.0) if costs.lanes is not None else None
+    # From the traced graph to this one.
+    there = np.full(len(traced), -1, np.int64)
+    there[place[known]] = np.flatnonzero(known)
+    moved = [op.moved(there) for op in costs.added]
     inputs = {}
     for node, each in costs.inputs.items():
         name = traced.names[node]
@@ -55,20 +67,59 @@ def costs_in(
         if at >= 0 and known[at]:
             inputs[at] = each
     return dataclasses.replace(
-        costs, span_ns=span_ns, runs=runs, splits=splits, lanes=lanes, inputs=inputs
+        costs,
+        span_ns=span_ns,
+        runs=runs,
+        splits=splits,
+        lanes=lanes,
+        inputs=inputs,
+        added=tuple(op for op in moved if op is not None),
     )
 
 
+def _with_stages(view: GraphView, step: Bools) -> Bools:
+    """The nodes of a step, and those of the stages that it takes from."""
+    while True:
+        puts = view.mask(put for put, take in view.puts_to_takes if step[take])
+        if step[puts].all():
+            return step
+        step = step | view.ancestors(puts)
+
+
 def _likened_ns(
-    costs: Costs, traced: GraphView, likened: Mapping[int, tuple[str, float]]
+    costs: Costs,
+    traced: GraphView,
+    target: GraphView,
+    runs_there: Bools,
+    likened: Mapping[int, tuple[str, float]],
 ) -> dict[int, float]:
-    """What nodes take that take as long as a traced one, or some times as long."""
-    known = {node: (traced.index.get(name, -1), times) for node, (name, times) in likened.items()}
-    return {
-        node: times * max(0.0, float(costs.span_ns[at]) - costs.between_ns)
-        for node, (at, times) in known.items()
-        if at >= 0
-    }
+    """What nodes take that take as long as a traced one, or some times as long.
+
+    An op with the name of a stock one may do the work of those before it, too, such as the product
+    before an activation: what fed the stock op and runs no longer counts with it.
+    """
+    kept = {target.names[node] for node in np.flatnonzero(runs_there).tolist()}
+    own_ns = np.maximum(0.0, costs.span_ns - costs.between_ns)
+    ns_of: dict[int, float] = {}
+    for node, (name, times) in likened.items():
+        at = traced.index.get(name, -1)
+        if at < 0:
+            continue
+        op = WORKBENCH_OPS.get(target.ops[node])
+        gone = _gone(traced, at, kept) if op and op.likened is Likened.ITSELF else []
+        ns_of[node] = times * float(own_ns[[at, *gone]].sum())
+    return ns_of
+
+
+def _gone(traced: GraphView, at: int, kept: set[str]) -> list[int]:
+    """The nodes that led to a node of the traced graph and are not in the other one."""
+    gone, left = [], [at]
+    while left:
+        for source, _ in traced.inputs(left.pop()):
+            if traced.names[source] not in kept and source not in gone:
+                gone.append(source)
+                left.append(source)
+    return gone
 
 
 def _runs(traced: GraphView, target: GraphView) -> Bools:
