@@ -19,7 +19,7 @@ from workbench.experiments.measurement.progress import Progress
 from workbench.files.atomic_file import make_directory, replacing
 from workbench.files.user_cache import user_cache
 
-_FORMAT = 1
+_FORMAT = 2
 _TIMEOUT_S = 120
 # Each thread of the probe multiplies by itself.
 _ONE_THREAD = dict.fromkeys(
@@ -72,7 +72,10 @@ def known_peaks() -> Peaks | None:
 
 
 def _probed() -> Peaks:
-    environment = {**os.environ, **_ONE_THREAD}
+    # These name the kernels of some older processor, or of a smaller cache.
+    held_back = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+    kept = {name: value for name, value in os.environ.items() if name not in held_back}
+    environment = {**kept, **_ONE_THREAD}
     # The child finds this package wherever this process found it.
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     command = [sys.executable, "-m", "workbench.experiments.comparison.peak_probe"]
