@@ -26,8 +26,7 @@ STOCK, OURS, ORDERED = "stock", "ours", "ours-cost-model"
 ZENTF, BOTH, KERAS, TORCH = "zentf", "ours-and-zentf", "Keras-XLA", "torch"
 NAMES = (STOCK, OURS, ORDERED, ZENTF, BOTH, KERAS, TORCH)
 # What a peer's process needs before TensorFlow is imported: AMD's kernels instead of oneDNN's.
-_ZENDNN = {"TF_ENABLE_ZENDNN_OPTS": "1", "TF_ENABLE_ONEDNN_OPTS": "0"}
-ENVIRONMENTS = {ZENTF: _ZENDNN, BOTH: _ZENDNN}
+ENVIRONMENTS = {name: ZENTF_TOGGLE.environment("on") for name in (ZENTF, BOTH)}
 COMPARED = 24
 # Runs a step, and returns its loss where it is asked for.
 Step = Callable[[bool], float | None]
