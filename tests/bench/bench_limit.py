@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="of measuring, each row")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--torch", help="a Python that has torch, and fbgemm_gpu at best")
-    parser.add_argument("--zentf", help="a Python that has zentf and TensorFlow")
+    parser.add_argument("--zentf", help="a Python that has zentf, TensorFlow and Workbench")
     parser.add_argument(
         "--peer", action="append", choices=peers.NAMES, help="beside stock, only it"
     )
