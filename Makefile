@@ -199,8 +199,8 @@ bench-quick: $(NATIVE)
 # torch does not load beside TensorFlow everywhere, and neither is needed for anything else.
 PEERS := build/peers
 $(PEERS)/.installed:
-	@echo "Installing torch and FBGEMM into $(PEERS) (once; they are large)"
-	@$(PYTHON) -m venv $(PEERS) && $(PEERS)/bin/pip install --quiet numpy torch==2.13.0 fbgemm-gpu-cpu==1.8.0 && touch $@ \
+	@echo "Installing torch, FBGEMM and zentorch into $(PEERS) (once; they are large)"
+	@$(PYTHON) -m venv $(PEERS) && $(PEERS)/bin/pip install --quiet numpy torch==2.13.0 fbgemm-gpu-cpu==1.8.0 zentorch==2.13.0.2 && touch $@ \
 		|| echo "they cannot be installed: the bench goes without them"
 
 bench-embedding: $(NATIVE) $(PEERS)/.installed

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
@@ -21,7 +20,11 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <type_traits>
 #include <vector>
+
+#include <sys/mman.h>
+#include <time.h>
 
 #define INLINE __attribute__((always_inline)) inline
 #define RESTRICT __restrict__
@@ -40,14 +43,16 @@ constexpr int kVectors = 2;
 constexpr int kWide = kVectors * kLanes;
 // Of what is between the factors, what is multiplied at a time, and rows whose panels lie in the
 // cache meanwhile.
-constexpr int64_t kDeep = 256, kRows = 8 * kHigh;
+constexpr int64_t kDeep = 256, kRows = 16 * kHigh;
 
 typedef float Vec __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 
 INLINE Vec Load(const float* from) { return *reinterpret_cast<const Vec*>(from); }
 INLINE void Store(Vec value, float* to) { *reinterpret_cast<Vec*>(to) = value; }
 
-// Floats that begin at a cache line, all 0.
+constexpr int64_t kHugePage = 2 << 20;
+
+// Floats that begin at a cache line, all 0; many of them lie in huge pages.
 class Floats {
  public:
   explicit Floats(int64_t count = 0) { Resize(count); }
@@ -57,9 +62,12 @@ class Floats {
 
   void Resize(int64_t count) {
     std::free(data_);
-    const int64_t bytes = (4 * std::max<int64_t>(count, 1) + 63) / 64 * 64;
-    data_ = static_cast<float*>(std::aligned_alloc(64, bytes));
+    const int64_t wanted = 4 * std::max<int64_t>(count, 1);
+    const int64_t aligned = wanted >= kHugePage ? kHugePage : 64;
+    const int64_t bytes = (wanted + aligned - 1) / aligned * aligned;
+    data_ = static_cast<float*>(std::aligned_alloc(aligned, bytes));
     if (data_ == nullptr) throw std::bad_alloc();
+    if (aligned == kHugePage) madvise(data_, bytes, MADV_HUGEPAGE);
     std::memset(data_, 0, bytes);
     count_ = count;
   }
@@ -85,10 +93,36 @@ struct Part {
   }
 };
 
+// What a step consists of.
+enum Kind {
+  kProducts,
+  kCopies,
+  kNorms,
+  kInteractions,
+  kLookUps,
+  kTableUpdates,
+  kDenseUpdates,
+  kOthers,
+  kWaits,
+  kKinds
+};
+
+// CPU seconds of the thread that calls it.
+double ThreadSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// What one thread did, in CPU seconds; on cache lines of its own.
+struct alignas(64) Spent {
+  double last = 0, of[kKinds] = {0};
+};
+
 // Threads that run one function together. They sleep between two calls and spin within one.
 class Crew {
  public:
-  explicit Crew(int count) : count_(count) {
+  explicit Crew(int count) : count_(count), spent_(count) {
     for (int i = 1; i < count; ++i) threads_.emplace_back([this, i] { Work(i); });
   }
   ~Crew() {
@@ -98,6 +132,35 @@ class Crew {
     }
     called_.notify_all();
     for (std::thread& thread : threads_) thread.join();
+  }
+
+  // Counts what all threads spend from here on, or does not.
+  void Count(bool counts) {
+    counts_ = counts;
+    std::fill(spent_.begin(), spent_.end(), Spent());
+  }
+  double Sum(Kind kind) const {
+    double sum = 0;
+    for (const Spent& each : spent_) sum += each.of[kind];
+    return sum;
+  }
+
+  // What the thread did since it called this last was of that kind.
+  void Did(Part part, Kind kind) {
+    if (!counts_) return;
+    Spent& spent = spent_[part.number];
+    const double now = ThreadSeconds();
+    spent.of[kind] += now - spent.last;
+    spent.last = now;
+  }
+  void Begin(Part part) {
+    if (counts_) spent_[part.number].last = ThreadSeconds();
+  }
+  // Behind work of a kind, waits until all threads are here.
+  void Meet(Part part, Kind kind) {
+    Did(part, kind);
+    Meet();
+    Did(part, kWaits);
   }
 
   void Run(const std::function<void(Part)>& work) {
@@ -149,7 +212,8 @@ class Crew {
   std::condition_variable called_;
   const std::function<void(Part)>* work_ = nullptr;
   int64_t calls_ = 0;
-  bool ends_ = false;
+  bool ends_ = false, counts_ = false;
+  std::vector<Spent> spent_;
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<int64_t> rounds_{0};
 };
@@ -296,9 +360,11 @@ void PackA(const Product& p, int64_t row, int64_t rows, int64_t deep, int64_t in
   Turn(p.a + row * p.a_step + deep, p.a_step, rows, inner, to, rows);
 }
 
-// Rows [begin, end) of c and panels [panel, panels), by what PackB made of all of these.
+// Rows [begin, end) of c and panels [panel, panels), by what PackB made of all of these. Behind each
+// block of rows it calls `made` with the first one, how many, and the columns.
+template <typename Made>
 void MultiplyPart(const Product& p, int64_t begin, int64_t end, int64_t panel, int64_t panels,
-                  const float* packed, float* own) {
+                  const float* packed, float* own, const Made& made) {
   for (int64_t block = begin; block < end; block += kRows) {
     const int64_t high = std::min(kRows, end - block);
     // Of about the same height, so that the last one is not a thin one.
@@ -320,6 +386,7 @@ void MultiplyPart(const Product& p, int64_t begin, int64_t end, int64_t panel, i
         }
       }
     }
+    made(block, high, panel * kWide, std::min(panels * kWide, p.columns));
   }
 }
 
@@ -334,17 +401,22 @@ struct Scratch {
 };
 
 // All threads call it. They meet once it has copied, and the caller lets them meet behind it.
-void Multiply(const Product& p, Part part, Crew* crew, Scratch* scratch) {
+template <typename Made>
+void Multiply(const Product& p, Part part, Crew* crew, Scratch* scratch, const Made& made) {
   const int64_t panels = Panels(p.columns);
   PackB(p, part.Begin(panels), part.End(panels), scratch->packed.get());
-  crew->Meet();
+  crew->Meet(part, kCopies);
   float* own = scratch->own[part.number]->get();
   if (p.rows >= 2 * kHigh * part.count || p.rows >= p.columns) {
-    MultiplyPart(p, part.Begin(p.rows), part.End(p.rows), 0, panels, scratch->packed.get(), own);
+    MultiplyPart(p, part.Begin(p.rows), part.End(p.rows), 0, panels, scratch->packed.get(), own,
+                 made);
   } else {
-    MultiplyPart(p, 0, p.rows, part.Begin(panels), part.End(panels), scratch->packed.get(), own);
+    MultiplyPart(p, 0, p.rows, part.Begin(panels), part.End(panels), scratch->packed.get(), own,
+                 made);
   }
 }
+
+constexpr auto kNothingMore = [](int64_t, int64_t, int64_t, int64_t) {};
 
 // A matrix as part of a wider one.
 struct Matrix {
@@ -369,125 +441,184 @@ constexpr float kEpsilon = 1e-3f;
 constexpr int kStripe = 4;
 #define FOR_VECTORS _Pragma("GCC unroll 4") for (int v = 0; v < kV; ++v)
 
-// What a stripe of columns needs; each points at its first one.
-struct Columns {
-  int64_t batch, units;
-  const float *gamma, *beta;
-  float *mean, *inverse;
-};
+// Sums over a thread's rows of a batch, for each column; room for the widest layer.
+struct Sums {
+  explicit Sums(int64_t most) : one(most), other(most), bias(most), factor(most), of_x(most),
+                                rest(most) {}
+  void Clear(int64_t units) {
+    std::fill_n(one.get(), units, 0.0f);
+    std::fill_n(other.get(), units, 0.0f);
+  }
 
-template <int kV>
-void NormalizeColumns(const Columns& c, const float* x, Matrix out) {
-  Vec sums[kV] = {}, squares[kV] = {}, scale[kV], shift[kV];
-  for (int64_t row = 0; row < c.batch; ++row) {
-    FOR_VECTORS sums[v] += Load(x + row * c.units + v * kLanes);
-  }
-  const float part = 1.0f / static_cast<float>(c.batch);
-  FOR_VECTORS sums[v] *= part;
-  for (int64_t row = 0; row < c.batch; ++row) {
-    FOR_VECTORS {
-      const Vec off = Load(x + row * c.units + v * kLanes) - sums[v];
-      squares[v] += off * off;
-    }
-  }
-  FOR_VECTORS {
-    Vec inverse;
-    for (int i = 0; i < kLanes; ++i) {
-      inverse[i] = 1.0f / std::sqrt(squares[v][i] * part + kEpsilon);
-    }
-    Store(sums[v], c.mean + v * kLanes);
-    Store(inverse, c.inverse + v * kLanes);
-    scale[v] = inverse * Load(c.gamma + v * kLanes);
-    shift[v] = Load(c.beta + v * kLanes) - sums[v] * scale[v];
-  }
-  for (int64_t row = 0; row < c.batch; ++row) {
-    FOR_VECTORS {
-      const Vec value = Load(x + row * c.units + v * kLanes);
-      Store(value * scale[v] + shift[v], out.Row(row) + v * kLanes);
+  Floats one, other, bias;
+  // What a row is worked on by.
+  Floats factor, of_x, rest;
+};
+using AllSums = std::vector<std::unique_ptr<Sums>>;
+
+// Calls `each` with as many vectors of columns as it can take at a time, and the first one's.
+template <typename Each>
+void InStripes(int64_t begin, int64_t end, const Each& each) {
+  while (begin < end) {
+    if (end - begin >= kStripe * kLanes) {
+      each(std::integral_constant<int, kStripe>(), begin);
+      begin += kStripe * kLanes;
+    } else {
+      each(std::integral_constant<int, 1>(), begin);
+      begin += kLanes;
     }
   }
 }
 
-// Gradients of what was normalized, of gamma, of beta, and of the bias before the ReLU.
-struct NormGradients {
-  float *x, *gamma, *beta, *bias;
-};
-
+// Adds rows of x, less a shift, and their squares.
 template <int kV>
-void NormalizeGradient(const Columns& c, const float* x, Matrix out_gradient,
-                       const NormGradients& to) {
-  Vec sums[kV] = {}, products[kV] = {}, biases[kV] = {}, mean[kV], scale[kV], of_x[kV], rest[kV];
-  FOR_VECTORS mean[v] = Load(c.mean + v * kLanes);
-  for (int64_t row = 0; row < c.batch; ++row) {
-    FOR_VECTORS {
-      const Vec from = Load(out_gradient.Row(row) + v * kLanes);
-      sums[v] += from;
-      products[v] += from * (Load(x + row * c.units + v * kLanes) - mean[v]);
-    }
-  }
-  const float part = 1.0f / static_cast<float>(c.batch);
+void AddMoments(const float* x, int64_t step, int64_t rows, const float* shift, float* sums,
+                float* squares) {
+  Vec off[kV], one[kV], other[kV];
   FOR_VECTORS {
-    const Vec inverse = Load(c.inverse + v * kLanes);
-    products[v] *= inverse;
-    scale[v] = Load(c.gamma + v * kLanes) * inverse;
-    of_x[v] = -scale[v] * inverse * products[v] * part;
-    rest[v] = -scale[v] * sums[v] * part - of_x[v] * mean[v];
+    off[v] = Load(shift + v * kLanes);
+    one[v] = Load(sums + v * kLanes);
+    other[v] = Load(squares + v * kLanes);
   }
-  for (int64_t row = 0; row < c.batch; ++row) {
+  for (int64_t row = 0; row < rows; ++row) {
     FOR_VECTORS {
-      const Vec value = Load(x + row * c.units + v * kLanes);
-      const Vec from = Load(out_gradient.Row(row) + v * kLanes);
-      const Vec gradient = from * scale[v] + value * of_x[v] + rest[v];
-      const Vec kept = value > 0.0f ? gradient : Vec{};
-      Store(kept, to.x + row * c.units + v * kLanes);
-      biases[v] += kept;
+      const Vec value = Load(x + row * step + v * kLanes) - off[v];
+      one[v] += value;
+      other[v] += value * value;
     }
   }
   FOR_VECTORS {
-    Store(biases[v], to.bias + v * kLanes);
-    Store(products[v], to.gamma + v * kLanes);
-    Store(sums[v], to.beta + v * kLanes);
+    Store(one[v], sums + v * kLanes);
+    Store(other[v], squares + v * kLanes);
+  }
+}
+
+// Adds rows of gradients, and their products with x less its mean.
+template <int kV>
+void AddProducts(const float* gradient, int64_t gradient_step, const float* x, int64_t step,
+                 int64_t rows, const float* mean, float* sums, float* products) {
+  Vec off[kV], one[kV], other[kV];
+  FOR_VECTORS {
+    off[v] = Load(mean + v * kLanes);
+    one[v] = Load(sums + v * kLanes);
+    other[v] = Load(products + v * kLanes);
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    FOR_VECTORS {
+      const Vec from = Load(gradient + row * gradient_step + v * kLanes);
+      one[v] += from;
+      other[v] += from * (Load(x + row * step + v * kLanes) - off[v]);
+    }
+  }
+  FOR_VECTORS {
+    Store(one[v], sums + v * kLanes);
+    Store(other[v], products + v * kLanes);
   }
 }
 
 #undef FOR_VECTORS
 
-Columns ColumnsOf(const Layer& layer, const float* weights, int64_t batch, int64_t begin) {
-  const float* gamma = weights + layer.offset + layer.units * (layer.inputs + 1) + begin;
-  return {batch,
-          layer.units,
-          gamma,
-          gamma + layer.units,
-          layer.mean.get() + begin,
-          layer.scale.get() + begin};
+// Of a block of the layer's active values. The mean of the step before is close to this one's: the
+// squares of what is off it lose nothing.
+void BlockMoments(const Layer& layer, int64_t row, int64_t rows, int64_t begin, int64_t end,
+                  Sums* sums) {
+  InStripes(begin, end, [&](auto vectors, int64_t at) {
+    AddMoments<vectors>(layer.active.get() + row * layer.units + at, layer.units, rows,
+                        layer.mean.get() + at, sums->one.get() + at, sums->other.get() + at);
+  });
 }
 
-void NormForward(const Layer& layer, const float* weights, int64_t batch, int64_t begin,
-                 int64_t end) {
-  while (begin < end) {
-    const Columns columns = ColumnsOf(layer, weights, batch, begin);
-    const float* x = layer.active.get() + begin;
-    const Matrix out = {layer.out.at + begin, layer.out.step};
-    const bool wide = end - begin >= kStripe * kLanes;
-    wide ? NormalizeColumns<kStripe>(columns, x, out) : NormalizeColumns<1>(columns, x, out);
-    begin += wide ? kStripe * kLanes : kLanes;
+// Of a block of the gradients of what the layer puts out.
+void BlockProducts(const Layer& layer, int64_t row, int64_t rows, int64_t begin, int64_t end,
+                   Sums* sums) {
+  InStripes(begin, end, [&](auto vectors, int64_t at) {
+    AddProducts<vectors>(layer.out_gradient.Row(row) + at, layer.out_gradient.step,
+                         layer.active.get() + row * layer.units + at, layer.units, rows,
+                         layer.mean.get() + at, sums->one.get() + at, sums->other.get() + at);
+  });
+}
+
+Vec SumOf(const AllSums& all, Floats Sums::*which, int64_t column) {
+  Vec sum = {};
+  for (auto& each : all) sum += Load(((*each).*which).get() + column);
+  return sum;
+}
+
+// Mean and inverse deviation of columns [begin, end), from what BlockMoments made of all rows.
+void Moments(Layer* layer, int64_t batch, int64_t begin, int64_t end, const AllSums& all) {
+  const float part = 1.0f / static_cast<float>(batch);
+  for (int64_t at = begin; at < end; at += kLanes) {
+    const Vec off = SumOf(all, &Sums::one, at) * part;
+    const Vec variance = SumOf(all, &Sums::other, at) * part - off * off;
+    Vec inverse;
+    for (int i = 0; i < kLanes; ++i) {
+      inverse[i] = 1.0f / std::sqrt(std::max(variance[i], 0.0f) + kEpsilon);
+    }
+    Store(Load(layer->mean.get() + at) + off, layer->mean.get() + at);
+    Store(inverse, layer->scale.get() + at);
   }
 }
 
-void NormBackward(const Layer& layer, const float* weights, float* gradients, int64_t batch,
-                  int64_t begin, int64_t end) {
-  while (begin < end) {
-    const Columns columns = ColumnsOf(layer, weights, batch, begin);
-    const float* x = layer.active.get() + begin;
-    const Matrix from = {layer.out_gradient.at + begin, layer.out_gradient.step};
-    float* bias = gradients + layer.offset + layer.units * layer.inputs + begin;
-    const NormGradients to = {layer.active_gradient.get() + begin, bias + layer.units,
-                              bias + 2 * layer.units, bias};
-    const bool wide = end - begin >= kStripe * kLanes;
-    wide ? NormalizeGradient<kStripe>(columns, x, from, to)
-         : NormalizeGradient<1>(columns, x, from, to);
-    begin += wide ? kStripe * kLanes : kLanes;
+// Normalizes rows [begin, end).
+void NormForward(const Layer& layer, const float* weights, int64_t begin, int64_t end,
+                 Sums* sums) {
+  const int64_t units = layer.units;
+  const float *gamma = weights + layer.offset + units * (layer.inputs + 1), *beta = gamma + units;
+  float *factor = sums->factor.get(), *rest = sums->rest.get();
+  for (int64_t i = 0; i < units; ++i) {
+    factor[i] = layer.scale.get()[i] * gamma[i];
+    rest[i] = beta[i] - layer.mean.get()[i] * factor[i];
   }
+  for (int64_t row = begin; row < end; ++row) {
+    const float* x = layer.active.get() + row * units;
+    float* out = layer.out.Row(row);
+    for (int64_t i = 0; i < units; i += kLanes) {
+      Store(Load(x + i) * Load(factor + i) + Load(rest + i), out + i);
+    }
+  }
+}
+
+// Gradients of rows [begin, end) of what was put in before the ReLU, and of gamma and beta of
+// columns [first, last), from what BlockProducts made of all rows.
+void NormBackward(Layer* layer, const float* weights, float* gradients, int64_t batch,
+                  int64_t begin, int64_t end, int64_t first, int64_t last, const AllSums& all,
+                  Sums* own) {
+  const int64_t units = layer->units, bias = layer->offset + units * layer->inputs;
+  const float* gamma = weights + bias + units;
+  float *factor = own->factor.get(), *of_x = own->of_x.get(), *rest = own->rest.get();
+  const float part = 1.0f / static_cast<float>(batch);
+  for (int64_t at = 0; at < units; at += kLanes) {
+    const Vec inverse = Load(layer->scale.get() + at), sums = SumOf(all, &Sums::one, at);
+    const Vec products = SumOf(all, &Sums::other, at) * inverse;
+    const Vec scale = Load(gamma + at) * inverse, of = -scale * inverse * products * part;
+    Store(scale, factor + at);
+    Store(of, of_x + at);
+    Store(-scale * sums * part - of * Load(layer->mean.get() + at), rest + at);
+    if (at < first || at >= last) continue;
+    Store(products, gradients + bias + units + at);
+    Store(sums, gradients + bias + 2 * units + at);
+  }
+  float* biases = own->bias.get();
+  std::fill_n(biases, units, 0.0f);
+  for (int64_t row = begin; row < end; ++row) {
+    const float *x = layer->active.get() + row * units, *from = layer->out_gradient.Row(row);
+    float* to = layer->active_gradient.get() + row * units;
+    for (int64_t i = 0; i < units; i += kLanes) {
+      const Vec value = Load(x + i);
+      const Vec gradient = Load(from + i) * Load(factor + i) + value * Load(of_x + i) +
+                           Load(rest + i);
+      const Vec kept = value > 0.0f ? gradient : Vec{};
+      Store(kept, to + i);
+      Store(Load(biases + i) + kept, biases + i);
+    }
+  }
+}
+
+// Gradients of the bias, of columns [begin, end), from what NormBackward made of all rows.
+void BiasGradient(const Layer& layer, float* gradients, int64_t begin, int64_t end,
+                  const AllSums& all) {
+  float* to = gradients + layer.offset + layer.units * layer.inputs;
+  for (int64_t at = begin; at < end; at += kLanes) Store(SumOf(all, &Sums::bias, at), to + at);
 }
 
 constexpr int64_t kNumbers = 13, kTables = 26, kDim = 16;
@@ -556,6 +687,8 @@ void UpdateRows(float* table, float* squares, int32_t* place, const int32_t* ids
   for (int64_t row = 0; row < batch; ++row) {
     const int32_t id = ids[row];
     const float* from = gradients.Row(row);
+    // The next rows lie on other pages.
+    if (row + 8 < batch) __builtin_prefetch(gradients.Row(row + 8));
     if (place[id] < 0) {
       place[id] = static_cast<int32_t>(unique->size());
       float* to = sums + int64_t{place[id]} * kD;
@@ -623,6 +756,11 @@ class Program {
       }
     }
     scratch_ = std::make_unique<Scratch>(threads, most);
+    int64_t widest = 0;
+    for (auto* stack : {&first_, &second_}) {
+      for (auto& layer : *stack) widest = std::max(widest, layer->units);
+    }
+    for (int i = 0; i < threads; ++i) column_sums_.push_back(std::make_unique<Sums>(widest));
     unique_.resize(threads);
     for (int i = 0; i < threads; ++i) {
       row_sums_.push_back(std::make_unique<Floats>(batch * kDim));
@@ -631,17 +769,28 @@ class Program {
 
   void Run(int64_t steps, float* losses) {
     crew_.Run([&](Part part) {
+      crew_.Begin(part);
       for (int64_t i = 0; i < steps; ++i) {
         if (part.number == 0) batch_ = (steps_++) % header_.batches;
-        crew_.Meet();
+        crew_.Meet(part, kWaits);
         header_.model == kDlrm ? DlrmStep(part) : DeepFmStep(part);
-        crew_.Meet();
+        crew_.Meet(part, kDenseUpdates);
         if (part.number > 0 || losses == nullptr) continue;
         double sum = 0;
         for (int t = 0; t < part.count; ++t) sum += sums_.get()[16 * t];
         losses[i] = static_cast<float>(sum / header_.batch);
       }
     });
+  }
+
+  // CPU seconds of a step in each part, all threads together; [kKinds].
+  void Parts(int64_t steps, double* seconds) {
+    crew_.Count(true);
+    Run(steps, nullptr);
+    for (int kind = 0; kind < kKinds; ++kind) {
+      seconds[kind] = crew_.Sum(static_cast<Kind>(kind)) / static_cast<double>(steps);
+    }
+    crew_.Count(false);
   }
 
   // Floating-point operations of a step's products.
@@ -787,20 +936,35 @@ class Program {
                                layer->inputs,
                                bias,
                                true};
-      Multiply(product, part, &crew_, scratch_.get());
-      crew_.Meet();
-      NormForward(*layer, weights_.get(), header_.batch, part.Begin(layer->units, kLanes),
-                part.End(layer->units, kLanes));
-      crew_.Meet();
+      Sums* own = column_sums_[part.number].get();
+      own->Clear(layer->units);
+      Multiply(product, part, &crew_, scratch_.get(),
+               [&](int64_t row, int64_t rows, int64_t begin, int64_t end) {
+                 BlockMoments(*layer, row, rows, begin, end, own);
+               });
+      crew_.Meet(part, kProducts);
+      Moments(layer.get(), header_.batch, part.Begin(layer->units, kLanes),
+              part.End(layer->units, kLanes), column_sums_);
+      crew_.Meet(part, kNorms);
+      NormForward(*layer, weights_.get(), Begin(part), End(part), own);
+      crew_.Meet(part, kNorms);
     }
   }
 
   void Backward(const Layers& layers, Part part) {
     for (size_t i = layers.size(); i-- > 0;) {
       Layer* layer = layers[i].get();
-      NormBackward(*layer, weights_.get(), gradients_.get(), header_.batch,
-                 part.Begin(layer->units, kLanes), part.End(layer->units, kLanes));
-      crew_.Meet();
+      Sums* own = column_sums_[part.number].get();
+      const int64_t first = part.Begin(layer->units, kLanes), last = part.End(layer->units, kLanes);
+      if (i + 1 == layers.size()) {
+        own->Clear(layer->units);
+        BlockProducts(*layer, Begin(part), End(part) - Begin(part), 0, layer->units, own);
+        crew_.Meet(part, kNorms);
+      }
+      NormBackward(layer, weights_.get(), gradients_.get(), header_.batch, Begin(part), End(part),
+                   first, last, column_sums_, own);
+      crew_.Meet(part, kNorms);
+      BiasGradient(*layer, gradients_.get(), first, last, column_sums_);
       const Product of_kernel = {layer->in.at,
                                  layer->in.step,
                                  true,
@@ -812,8 +976,8 @@ class Program {
                                  layer->inputs,
                                  layer->units,
                                  header_.batch};
-      Multiply(of_kernel, part, &crew_, scratch_.get());
-      crew_.Meet();
+      Multiply(of_kernel, part, &crew_, scratch_.get(), kNothingMore);
+      crew_.Meet(part, kProducts);
       if (layer->in_gradient.at == nullptr) continue;
       const Product of_in = {layer->active_gradient.get(),
                              layer->units,
@@ -826,8 +990,16 @@ class Program {
                              header_.batch,
                              layer->inputs,
                              layer->units};
-      Multiply(of_in, part, &crew_, scratch_.get());
-      crew_.Meet();
+      if (i == 0) {
+        Multiply(of_in, part, &crew_, scratch_.get(), kNothingMore);
+      } else {
+        own->Clear(layer->inputs);
+        Multiply(of_in, part, &crew_, scratch_.get(),
+                 [&](int64_t row, int64_t rows, int64_t begin, int64_t end) {
+                   BlockProducts(*layers[i - 1], row, rows, begin, end, own);
+                 });
+      }
+      crew_.Meet(part, kProducts);
     }
   }
 
@@ -853,7 +1025,7 @@ class Program {
       for (int64_t i = 0; i < last_units_; ++i) to[i] = gradient * kernel[i];
     }
     sums_.get()[16 * part.number] = static_cast<float>(losses);
-    crew_.Meet();
+    crew_.Meet(part, kOthers);
     // Of the kernel, then of the bias.
     const float* gradients = logit_gradients_.get();
     float* to = gradients_.get() + logit_at_;
@@ -874,17 +1046,18 @@ class Program {
 
   void DlrmStep(Part part) {
     Logarithms(Begin(part), End(part), numbers_);
+    crew_.Did(part, kOthers);
     LookUp(Begin(part), End(part), kDim);
-    crew_.Meet();
+    crew_.Meet(part, kLookUps);
     Forward(first_, part);
     for (int64_t row = Begin(part); row < End(part); ++row) {
       std::memcpy(crossed_.Row(row), vectors_.Row(row), 4 * kDim);
       Dots(vectors_.Row(row), crossed_.Row(row) + kDim);
     }
-    crew_.Meet();
+    crew_.Meet(part, kInteractions);
     Forward(second_, part);
     Logits(part);
-    crew_.Meet();
+    crew_.Meet(part, kOthers);
     Backward(second_, part);
     for (int64_t row = Begin(part); row < End(part); ++row) {
       float* to = vectors_gradient_.Row(row);
@@ -892,9 +1065,10 @@ class Program {
       std::memset(to + kDim, 0, 4 * kTables * kDim);
       DotsGradient(vectors_.Row(row), crossed_gradient_.Row(row) + kDim, to);
     }
-    crew_.Meet();
+    crew_.Meet(part, kInteractions);
     Backward(first_, part);
     UpdateTables(part, kDim);
+    crew_.Did(part, kTableUpdates);
     // Their gradients are all there: the threads met behind the last product.
     const float* gradient = gradients_.get();
     float *weight = weights_.get(), *square = slots_.get();
@@ -906,7 +1080,9 @@ class Program {
 
   void DeepFmStep(Part part) {
     Logarithms(Begin(part), End(part), vectors_);
+    crew_.Did(part, kOthers);
     LookUp(Begin(part), End(part), kNumbers);
+    crew_.Did(part, kLookUps);
     const float* linear = weights_.get() + linear_at_;
     for (int64_t row = Begin(part); row < End(part); ++row) {
       const float* numbers = vectors_.Row(row);
@@ -928,11 +1104,11 @@ class Program {
       for (int64_t d = 0; d < kDim; ++d) to[1 + d] = 0.5f * (all[d] * all[d] - squares[d]);
       std::memcpy(squared_.Row(row), all, sizeof(all));
     }
-    crew_.Meet();
+    crew_.Meet(part, kInteractions);
     Forward(first_, part);
     Forward(second_, part);
     Logits(part);
-    crew_.Meet();
+    crew_.Meet(part, kOthers);
     Backward(second_, part);
     Backward(first_, part);
     for (int64_t row = Begin(part); row < End(part); ++row) {
@@ -945,6 +1121,7 @@ class Program {
         }
       }
     }
+    crew_.Did(part, kInteractions);
     if (part.number == 0) {
       float* to = gradients_.get() + linear_at_;
       std::fill_n(to, kNumbers + 1, 0.0f);
@@ -954,8 +1131,9 @@ class Program {
         to[kNumbers] += gradient;
       }
     }
-    crew_.Meet();
+    crew_.Meet(part, kOthers);
     UpdateTables(part, kNumbers);
+    crew_.Did(part, kTableUpdates);
     Adam(part);
   }
 
@@ -1001,6 +1179,7 @@ class Program {
   std::vector<std::vector<int32_t>> places_, ids_, unique_;
   Matrix crossed_, crossed_gradient_, vectors_, vectors_gradient_, squared_, numbers_;
   std::unique_ptr<Scratch> scratch_;
+  AllSums column_sums_;
   int64_t steps_ = 0, batch_ = 0;
 };
 
@@ -1026,11 +1205,16 @@ void step_limit_run(void* program, int64_t steps, float* losses) {
   static_cast<Program*>(program)->Run(steps, losses);
 }
 
+// Runs steps; `seconds` gets the CPU time of a step in each Kind, of all threads together.
+void step_limit_parts(void* program, int64_t steps, double* seconds) {
+  static_cast<Program*>(program)->Parts(steps, seconds);
+}
+
 double step_limit_flops(void* program) { return static_cast<Program*>(program)->Flops(); }
 
 void step_limit_close(void* program) { delete static_cast<Program*>(program); }
 
-// Multiply-adds a second of all threads together, in products of these sizes.
+// Multiply-adds a second of one of so many threads, of its CPU time, in products of these sizes.
 double step_limit_multiply_adds(int threads, int64_t rows, int64_t columns, int64_t inner,
                                 int64_t times) {
   Crew crew(threads);
@@ -1040,15 +1224,16 @@ double step_limit_multiply_adds(int threads, int64_t rows, int64_t columns, int6
   std::fill_n(b.get(), b.size(), 0.5f);
   const Product product = {a.get(),   inner, false,   b.get(), columns, false, c.get(),
                            columns, rows,  columns, inner};
-  const auto begin = std::chrono::steady_clock::now();
+  crew.Count(true);
   crew.Run([&](Part part) {
+    crew.Begin(part);
     for (int64_t i = 0; i < times; ++i) {
-      Multiply(product, part, &crew, &scratch);
-      crew.Meet();
+      Multiply(product, part, &crew, &scratch, kNothingMore);
+      crew.Meet(part, kProducts);
     }
   });
-  const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - begin;
-  return static_cast<double>(rows * columns * inner * times) / lasted.count();
+  return static_cast<double>(rows * columns * inner * times) /
+         (crew.Sum(kProducts) + crew.Sum(kCopies));
 }
 
 }  // extern "C"

@@ -9,8 +9,9 @@ stock graph whose lookups are fused when it is finished ("auto"), in a session o
 is plain loops with two stages of prefetch, in huge pages, compiled for the processor at hand
 (native/bench/lookup_limit.cc); a step without lookups, which takes the batch alone, is not counted
 against it. Stock and auto train by stock's optimizers, fused ones by
-Workbench's. With --peers PYTHON, torch's EmbeddingBag and FBGEMM take turns too, on the same ids in
-a process of that Python; `make bench-embedding` makes one where they can be installed.
+Workbench's. With --peers PYTHON, torch's EmbeddingBag, FBGEMM and AMD's zentorch take turns too, on
+the same ids in a process of that Python; `make bench-embedding` makes one where they can be
+installed. With --zentf PYTHON, stock's lookups do so in a process of that Python with AMD's zentf.
 
 With several threads, a process that has one takes turns too: what the others gain, for the grouped
 lookup and for the limit; and the rates at which both read memory are printed, for where one thread
@@ -42,13 +43,15 @@ from tests.bench.embedding_batches import FEATURES, Cell, batch
 from tests.bench.lookup_limit import limit, read_rates
 from tests.bench.served_blocks import Served, serve
 from tests.bench.timed_blocks import block, timed
+from workbench.core.toggles.stock.zentf import ZENTF as ZENTF_TOGGLE
 from workbench.experiments.measurement.statistics import Interval, ratio_interval
 
 STOCK, GROUPED, AUTO = "stock", "grouped", "auto"
 FUSED = ("v1", "v2", GROUPED)
 OURS = (*FUSED, AUTO)
 LIMIT, BATCH_ALONE = "limit", "batch"
-PEERS = ("torch", "FBGEMM")
+ZENTF = "zentf"
+PEERS = ("torch", "FBGEMM", "zentorch", ZENTF)
 WAYS = ("forward", "SGD", "Adagrad")
 CELLS = tuple(
     f"{rows}x{dim}x{kind}"
@@ -72,11 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--variables", choices=("ref", "resource"), default="ref")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--peers", help="a Python that has torch and fbgemm_gpu")
+    parser.add_argument("--zentf", help="a Python that has zentf, TensorFlow and Workbench")
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", choices=(GROUPED, STOCK), help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.child and chosen.serve:
-        serve_grouped(Cell.named(chosen.child), chosen)
+        serve_one(Cell.named(chosen.child), chosen)
         return
     if chosen.child:
         print(json.dumps(measured(Cell.named(chosen.child), chosen)))
@@ -93,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"\n{way}, {chosen.variables} variables, {chosen.threads} threads")
         heads = "".join(f" {name:>22}" for name in OURS)
         threads = f"   grouped by {chosen.threads} threads to one" if chosen.threads > 1 else ""
-        peers = "   grouped beside peers" if chosen.peers else ""
+        peers = "   grouped beside peers" if chosen.peers or chosen.zentf else ""
         print(f"  {'cell':<14} {'stock ms':>9}{heads}   grouped to limit{threads}   nodes{peers}")
         for cell in cells:
             if way != "forward" and cell.startswith("1e6") and not cell.startswith("1e6x16"):
@@ -108,6 +112,7 @@ def in_child(cell: str, way: str, chosen: argparse.Namespace) -> dict[str, Any]:
     command = [*_child(cell), "--way", way, "--variables", chosen.variables]
     command += ["--seconds", str(chosen.seconds), "--threads", str(chosen.threads)]
     command += ["--peers", chosen.peers] if chosen.peers else []
+    command += ["--zentf", chosen.zentf] if chosen.zentf else []
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
@@ -205,9 +210,10 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         blocks, nodes = _prepared(stack, cell, chosen, (STOCK, *FUSED))
         problems: dict[str, str] = {}
-        own = ["--way", *chosen.way, "--variables", chosen.variables, "--serve", "--threads", "1"]
+        own = [*_child(chosen.child)[1:], "--way", *chosen.way, "--variables", chosen.variables]
         if chosen.threads > 1:
-            served = Served([*_child(chosen.child), *own])
+            alone = [sys.executable, *own, "--serve", GROUPED, "--threads", "1"]
+            served = Served(alone)
             stack.callback(served.end)
             blocks |= {_alone(name): run for name, run in served.blocks.items()}
         if chosen.peers:
@@ -216,6 +222,11 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
             stack.callback(served.end)
             blocks |= served.blocks
             problems = served.problems
+        if chosen.zentf:
+            stocks = [chosen.zentf, *own, "--serve", STOCK, "--threads", str(chosen.threads)]
+            served = Served(stocks, ZENTF_TOGGLE.environment("on"))
+            stack.callback(served.end)
+            blocks[ZENTF] = served.blocks[STOCK]
         return {
             "nodes": {name: found / FEATURES for name, found in nodes.items()},
             "seconds": timed(blocks, chosen.seconds),
@@ -223,10 +234,10 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
         }
 
 
-def serve_grouped(cell: Cell, chosen: argparse.Namespace) -> None:
-    """Serves the grouped lookup, the batch alone and the limit to another process."""
+def serve_one(cell: Cell, chosen: argparse.Namespace) -> None:
+    """Serves one kind of lookup, the batch alone and the limit to another process."""
     with contextlib.ExitStack() as stack:
-        serve(_prepared(stack, cell, chosen, (GROUPED,))[0])
+        serve(_prepared(stack, cell, chosen, (chosen.serve,))[0])
 
 
 def _prepared(

@@ -3,16 +3,19 @@
 The reference (native/bench/step_limit.cc) has the same batches, weights, sums and number of
 threads. In turns with it run stock TensorFlow, the same graph with `auto_fused` on the normal and
 on the cost model executor, Keras compiled by XLA and, where a Python is named that has them, torch
-(compiled, with FBGEMM's tables where they are) and AMD's zentf. Ids lie ready in memory, so that
-nothing is parsed. Keras trains all weights by Adagrad.
+(compiled, with FBGEMM's tables where they are) and AMD's zentf, alone and with `auto_fused`. Ids
+lie ready in memory, so that nothing is parsed. Keras trains all weights by Adagrad.
 
 Prints, as Markdown, a row for each model and batch size: the reference's time, then step /
 reference of each with its 95 % interval, how far the losses of the first 24 steps are from the
-reference's, and what `wb.limit` says a step needs at least, over the reference. Before that, what
-share of the machine's peak the reference's products reach.
+reference's, and what `wb.limit` says a step needs at least: over the reference's time, and over
+what its threads compute in it, which other programs on the machine lengthen less. Before that,
+what share of the machine's peak the reference's products reach. Behind it, the parts of each step:
+the reference's CPU time, its arithmetic and bytes, and the view's. With --floor-runs, how many
+single steps of the reference and of `auto_fused` were shorter than the view's least time.
 
     python -m tests.bench.bench_limit [--model dlrm] [--batch-size 512] [--seconds 60]
-        [--torch PYTHON] [--zentf PYTHON]
+        [--torch PYTHON] [--zentf PYTHON] [--floor-runs 200]
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.bench import limit_parts
 from tests.bench import limit_peers as peers
 from tests.bench.limit_file import MODELS
 from tests.bench.limit_model import program
@@ -43,7 +47,9 @@ from workbench.experiments.measurement.statistics import ratio_interval
 REFERENCE = "reference"
 _EQUAL = 1e-5
 # Whose losses are to be the reference's; Keras sums and updates otherwise.
-_COMPARED = (peers.STOCK, peers.OURS, peers.ORDERED, peers.ZENTF, peers.TORCH)
+_COMPARED = (peers.STOCK, peers.OURS, peers.ORDERED, peers.ZENTF, peers.BOTH, peers.TORCH)
+# Of measuring the reference's parts.
+_ROUNDS, _ROUND_S = 10, 0.1
 _GOALS = {512: 1.4, 2048: 1.25}
 
 
@@ -54,20 +60,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="of measuring, each row")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--torch", help="a Python that has torch, and fbgemm_gpu at best")
-    parser.add_argument("--zentf", help="a Python that has zentf and TensorFlow")
+    parser.add_argument("--zentf", help="a Python that has zentf, TensorFlow and Workbench")
     parser.add_argument(
         "--peer", action="append", choices=peers.NAMES, help="beside stock, only it"
     )
+    parser.add_argument("--floor-runs", type=int, default=0, help="steps to hold the floor against")
     chosen = parser.parse_args(arguments)
     _print_peak(chosen.threads)
     named = [name for name in peers.NAMES if _python(name, chosen)]
     heads = ["model", "batch", "reference, ms", *(f"{name} /" for name in named)]
     print("| " + " | ".join([*heads, "losses", "`wb.limit` /"]) + " |")
     print("|---" * (len(heads) + 2) + "|", flush=True)
+    behind: list[str] = []
     for model in chosen.model or MODELS:
         for batch in chosen.batch_size or sorted(_GOALS):
             with tempfile.TemporaryDirectory() as folder:
-                print(_row(model, batch, named, Path(folder), chosen), flush=True)
+                row, more = _row(model, batch, named, Path(folder), chosen)
+            print(row, flush=True)
+            behind += more
+    print("", *behind, sep="\n\n")
 
 
 def _print_peak(threads: int) -> None:
@@ -83,15 +94,18 @@ def _python(name: str, chosen: argparse.Namespace) -> str | None:
     """The Python that runs a peer; None where there is none."""
     if chosen.peer and name not in (peers.STOCK, *chosen.peer):
         return None
-    own: str | None = {peers.TORCH: chosen.torch, peers.ZENTF: chosen.zentf}.get(
-        name, sys.executable
-    )
-    return own
+    named: dict[str, str | None] = {
+        peers.TORCH: chosen.torch,
+        peers.ZENTF: chosen.zentf,
+        peers.BOTH: chosen.zentf,
+    }
+    return named.get(name, sys.executable)
 
 
 def _row(
     model: str, batch: int, named: Sequence[str], folder: Path, chosen: argparse.Namespace
-) -> str:
+) -> tuple[str, list[str]]:
+    """The row of the table, and what is printed behind the table."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     given = [model, str(batch), str(chosen.threads), str(folder)]
     served: list[Served] = []
@@ -99,12 +113,18 @@ def _row(
         # The first one writes what the others start from.
         for name in named:
             command = [_python(name, chosen) or "", "-m", "tests.bench.limit_peers", name, *given]
-            served.append(Served(command))
+            served.append(Served(command, peers.ENVIRONMENTS.get(name)))
         reference = StepLimit(str(peers.start_file(folder)), chosen.threads)
         losses = reference.losses(peers.COMPARED)
         blocks = {name: run for each in served for name, run in each.blocks.items()}
         blocks[REFERENCE] = _block_of(reference)
         seconds = timed(blocks, chosen.seconds)
+        single = {
+            name: [blocks[name](1) for _ in range(chosen.floor_runs)]
+            for name in (REFERENCE, peers.OURS)
+            if name in blocks
+        }
+        parts = _parts(reference, float(np.median(seconds[REFERENCE])))
     finally:
         for each in served:
             each.end()
@@ -117,13 +137,34 @@ def _row(
     reference.close()
     median = float(np.median(seconds[REFERENCE]))
     least = _limit(model, batch)
-    products = float(least.df["flops"][least.df["op"].str.contains("MatMul")].sum())
+    view = limit_parts.of_view(least.df)
     said = (
-        f"{least.floor_ns / 1e9 / median:.2f} (arithmetic of products {products / flops:.3f}, "
-        f"a step of {least.step_ns / 1e6:.1f} ms needs {least.floor_ns / 1e6:.1f})"
+        f"{least.floor_ns / 1e9 / median:.2f}, of what it computes "
+        f"{least.one_core_ns / 1e9 / _computed(parts):.2f} (arithmetic of products "
+        f"{view.loc[limit_parts.PRODUCTS, 'flops'] / flops:.3f}, a step of "
+        f"{least.step_ns / 1e6:.1f} ms needs {least.floor_ns / 1e6:.1f})"
     )
     times = [model, str(batch), f"{1e3 * median:.2f}"]
-    return "| " + " | ".join([*times, *cells, _losses(losses, named, folder), said]) + " |"
+    row = "| " + " | ".join([*times, *cells, _losses(losses, named, folder), said]) + " |"
+    label = f"{model} {batch}"
+    behind = [limit_parts.table(label, parts, limit_parts.counts(model, batch), view)]
+    behind += [
+        f"{label}: {sum(s < least.floor_ns / 1e9 for s in found)} of {len(found)} steps of {name} "
+        f"took less than {least.floor_ns / 1e6:.2f} ms; the shortest {1e3 * min(found):.2f}"
+        for name, found in single.items()
+        if found
+    ]
+    return row, behind
+
+
+def _parts(reference: StepLimit, step_s: float) -> dict[str, float]:
+    """CPU seconds of the reference's parts, of its best of some rounds: none is held up by all."""
+    steps = max(2, round(_ROUND_S / step_s))
+    return min((reference.parts(steps) for _ in range(_ROUNDS)), key=_computed)
+
+
+def _computed(parts: dict[str, float]) -> float:
+    return sum(seconds for part, seconds in parts.items() if part != limit_parts.WAITS)
 
 
 def _block_of(reference: StepLimit) -> Callable[[int], float]:

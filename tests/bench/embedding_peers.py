@@ -1,4 +1,4 @@
-"""Peers of the bench of lookups, in a Python that has torch and FBGEMM: the same ids and tables.
+"""Peers of the bench of lookups, in a Python that has torch: the same ids and tables.
 
 They are given cleaned ids and offsets, without those below 0, which TensorFlow sorts out itself:
 less work. Those that are there are served (served_blocks.py).
@@ -32,13 +32,13 @@ def main(name: str, way: str, threads: int) -> None:
     cell = Cell.named(name)
     batches = [_clean(seed, cell) for seed in range(cell.batches())]
     runs, problems = {}, {}
-    for peer, make in (("torch", of_torch), ("FBGEMM", of_fbgemm)):
+    for peer, make in (("torch", of_torch), ("FBGEMM", of_fbgemm), ("zentorch", of_zentorch)):
         try:
             runs[peer] = make(cell, way, batches)
             runs[peer]()
         except Exception as error:  # whatever it is, the other one is measured
             runs.pop(peer, None)
-            problems[peer] = f"{type(error).__name__}: {error}"
+            problems[peer] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     serve({name: block(run) for name, run in runs.items()}, problems)
 
 
@@ -120,6 +120,31 @@ def of_fbgemm(cell: Cell, way: str, batches: list[Any]) -> Callable[[], None]:
             found = tables(ids, offsets)
         if way != "forward":
             found.backward(upstream)
+
+    return step
+
+
+def of_zentorch(cell: Cell, way: str, batches: list[Any]) -> Callable[[], None]:
+    """AMD's zentorch: all features in one op, which has no gradient."""
+    import torch
+    import zentorch  # noqa: F401
+
+    if way != "forward":
+        raise NotImplementedError("zentorch's lookups have no gradient")
+    weights = [torch.rand(cell.rows, cell.dim) * 0.1 - 0.05 for _ in range(cell.tables)]
+    every = [weights[number % cell.tables] for number in range(FEATURES)]
+    no, mean = [0] * FEATURES, [1] * FEATURES
+    given = _cycle(
+        [tuple([torch.from_numpy(part) for part in parts] for parts in each) for each in batches]
+    )
+    look_up = torch.ops.zentorch.zentorch_horizontal_embedding_bag_group
+
+    def step() -> None:
+        ids, offsets = next(given)
+        # Offsets with the last one, and no id that stands for none.
+        look_up(
+            every, ids, offsets, no, mean, no, [None] * FEATURES, [1] * FEATURES, [-1] * FEATURES
+        )
 
     return step
 

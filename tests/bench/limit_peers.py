@@ -18,12 +18,15 @@ import numpy as np
 from tests.bench import limit_file
 from tests.bench.served_blocks import serve
 from tests.bench.timed_blocks import block
+from workbench.core.toggles.stock.zentf import ZENTF as ZENTF_TOGGLE
 from workbench.freed_memory import keep_freed_memory
 
 # A process is asked for them by a line of words, so each is one.
 STOCK, OURS, ORDERED = "stock", "ours", "ours-cost-model"
-ZENTF, KERAS, TORCH = "zentf", "Keras-XLA", "torch"
-NAMES = (STOCK, OURS, ORDERED, ZENTF, KERAS, TORCH)
+ZENTF, BOTH, KERAS, TORCH = "zentf", "ours-and-zentf", "Keras-XLA", "torch"
+NAMES = (STOCK, OURS, ORDERED, ZENTF, BOTH, KERAS, TORCH)
+# What a peer's process needs before TensorFlow is imported: AMD's kernels instead of oneDNN's.
+ENVIRONMENTS = {name: ZENTF_TOGGLE.environment("on") for name in (ZENTF, BOTH)}
 COMPARED = 24
 # Runs a step, and returns its loss where it is asked for.
 Step = Callable[[bool], float | None]
@@ -62,15 +65,16 @@ def _graph(name: str, model: str, batch: int, threads: int, folder: Path) -> Ste
 
     from tests.bench.limit_model import build, start_of
 
-    if name == ZENTF:
-        import zentf  # noqa: F401
+    if name in (ZENTF, BOTH):
+        # It does nothing unasked: where TensorFlow has not loaded it, the peer would be stock.
+        ZENTF_TOGGLE.prepare("on", is_function=False)
     v1 = tf.compat.v1
     v1.disable_eager_execution()
     built = build(model, batch)
     config = v1.ConfigProto(
         inter_op_parallelism_threads=threads, intra_op_parallelism_threads=threads
     )
-    if name in (OURS, ORDERED):
+    if name in (OURS, ORDERED, BOTH):
         import workbench as wb
 
         config = wb.apply(wb.plan_fusion(v1.get_default_graph()), config)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -34,14 +35,24 @@ def serve(
 class Served:
     """A process that serves blocks.
 
+    Args:
+      command: that serves.
+      environment: variables that it has beside this process's.
+
     Attributes:
       blocks: by name what runs as many steps as it is given there and returns their seconds.
       problems: by name why something is not there.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> None:
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environment or {})},
         )
         found: dict[str, Any] = json.loads(self._read())
         self.problems: dict[str, str] = found["problems"]

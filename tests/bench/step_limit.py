@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.bench.compiled import compiled
+from tests.bench.limit_parts import PARTS
 
 # A product of DLRM's size, and how often it is done to tell its rate.
 _ROWS, _COLUMNS, _INNER, _TIMES = 512, 512, 512, 60
@@ -40,6 +41,12 @@ class StepLimit:
         self._library.step_limit_run(self._program, steps, values.ctypes.data)
         return values
 
+    def parts(self, steps: int) -> dict[str, float]:
+        """Runs steps; the CPU seconds that all threads together take for each part of a step."""
+        seconds = np.zeros(len(PARTS))
+        self._library.step_limit_parts(self._program, steps, seconds.ctypes.data)
+        return dict(zip(PARTS, seconds.tolist(), strict=True))
+
     def close(self) -> None:
         """Frees it; it is not used again."""
         self._library.step_limit_close(self._program)
@@ -49,8 +56,7 @@ class StepLimit:
 def multiply_adds(threads: int) -> float:
     """Multiply-adds a second of one of so many threads, in the best of some products."""
     rate = _library().step_limit_multiply_adds
-    best: float = max(rate(threads, _ROWS, _COLUMNS, _INNER, _TIMES) for _ in range(_ROUNDS))
-    return best / threads
+    return max(float(rate(threads, _ROWS, _COLUMNS, _INNER, _TIMES)) for _ in range(_ROUNDS))
 
 
 @functools.cache
@@ -64,6 +70,8 @@ def _library() -> Any:
     library.step_limit_open.argtypes = [ctypes.c_char_p, ctypes.c_int]
     library.step_limit_run.restype = None
     library.step_limit_run.argtypes = [pointer, integer, pointer]
+    library.step_limit_parts.restype = None
+    library.step_limit_parts.argtypes = [pointer, integer, pointer]
     library.step_limit_flops.restype = ctypes.c_double
     library.step_limit_flops.argtypes = [pointer]
     library.step_limit_close.restype = None

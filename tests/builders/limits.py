@@ -10,12 +10,15 @@ from tests.builders.traces import make_trace
 from workbench.core.analysis.limit.peaks import Peaks
 from workbench.core.trace.trace import Trace
 
-# In ns of a core: a multiply-add, a byte of a cache, 10 of memory, 100 lines, 50 a field of text.
+# In ns of a core: a multiply-add, a byte of its own cache, 2 of a shared one, 10 of memory; 20 a
+# line of a cache, 100 of memory, 50 a field of text.
 PEAKS = Peaks(
     cores=2,
     multiply_adds={"float32": 1e9, "float64": 0.5e9},
     cached_bytes=1e9,
+    shared_bytes=5e8,
     memory_bytes=1e8,
+    cached_lines=5e7,
     lines=1e7,
     fields=2e7,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
@@ -11,6 +12,7 @@ from tests.builders.limits import PEAKS, product_trace
 from tests.builders.traces import unstaged_trace
 from workbench.errors import DataError, OptionError, RunError, TraceError
 from workbench.experiments.comparison import machine_peaks as module
+from workbench.experiments.comparison import peak_probe
 from workbench.experiments.comparison.environment import machine
 from workbench.experiments.comparison.findings import findings
 from workbench.experiments.comparison.limit import known_limit, limit
@@ -62,13 +64,14 @@ def test_what_a_busy_machine_gives_is_kept_by_this_process_only(cache, monkeypat
     said = []
     for _ in range(2):
         assert limit(product_trace(), progress=said.append).peaks == PEAKS
-        assert len(cache) == 1 and module.known_peaks() is None
+        assert len(cache) == 1 and not module._path().exists()
     assert len(said) == 1 and "kept by this process only" in said[0]
     limit(product_trace(), again=True, progress=False)
-    assert len(cache) == 2 and module.known_peaks() is None
+    assert len(cache) == 2 and not module._path().exists()
+    assert module.known_peaks() == PEAKS
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"format": 1}', '{"format": 0}', "[]"])
+@pytest.mark.parametrize("text", ["", "{", '{"format": 2}', '{"format": 1}', "[]"])
 def test_a_damaged_file_is_measured_again(cache, text):
     module.machine_peaks(progress=False)
     module._path().write_text(text)
@@ -94,6 +97,33 @@ def test_a_probe_that_fails(monkeypatch, tmp_path):
     monkeypatch.setattr(module.subprocess, "run", too_long)
     with pytest.raises(RunError, match="took more than"):
         module.machine_peaks(progress=False)
+
+
+def test_the_probe_multiplies_by_the_kernels_of_this_processor(monkeypatch):
+    for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+        monkeypatch.setenv(name, "Haswell")
+    given = {}
+
+    def run(_, env, **__):
+        given.update(env)
+        return subprocess.CompletedProcess([], 0, stdout=json.dumps(PEAKS.to_json()))
+
+    monkeypatch.setattr(module.subprocess, "run", run)
+    assert module._probed() == PEAKS
+    assert given["OPENBLAS_NUM_THREADS"] == "1"
+    assert not {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"} & set(given)
+
+
+def test_what_another_program_takes_is_no_part_of_a_peak(monkeypatch):
+    now = iter(range(100))
+    # Wall time goes on three times as fast as the thread's own.
+    clocks = {"thread_time": lambda: next(now) * 0.01, "perf_counter": lambda: next(now) * 0.03}
+    for name, clock in clocks.items():
+        monkeypatch.setattr(peak_probe.time, name, clock)
+    calls = []
+    rate = peak_probe._round([(lambda: calls.append(1), 6.0)])
+    # The thread's clock is read before the first call and behind the last one.
+    assert rate == pytest.approx(6.0 * len(calls) / (0.01 * (len(calls) + 3)))
 
 
 def test_of_a_comparison_those_with_shapes_count(cache):

@@ -7,6 +7,7 @@ A process of its own runs this, in which a product of NumPy's takes one thread:
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
@@ -20,11 +21,14 @@ from workbench.experiments.comparison.environment import usable_cores
 
 # The best of several short rounds counts: a machine does no more than it can.
 _ROUNDS, _ROUND_S = 8, 0.06
-_PRODUCT = 768
+# Rows, inputs and units of a dense layer.
+_LAYER = 512
+# In a core's own cache; of each core, more than that; of all cores, more than any cache.
 _CACHED_BYTES = 128 << 10
+_SHARED_BYTES = 4 << 20
 _FAR_BYTES = 128 << 20
 _LINE_FLOATS = 16
-_LINES = 1 << 14
+_LINES = 1 << 12
 _TEXT_ROWS = 4096
 # Fields of a line of clicks.
 _NUMBERS, _WORDS = 14, 26
@@ -39,7 +43,9 @@ def measured(cores: int) -> Peaks:
         cores=cores,
         multiply_adds={dtype: _rate(cores, _product(dtype)) for dtype in MULTIPLIED},
         cached_bytes=_rate(cores, _copy(_CACHED_BYTES)),
+        shared_bytes=_rate(cores, _copy(_SHARED_BYTES)),
         memory_bytes=_rate(cores, _copy(_FAR_BYTES // cores)),
+        cached_lines=_rate(cores, _reads(_SHARED_BYTES)),
         lines=_rate(cores, _reads(_FAR_BYTES // cores)),
         fields=_rate(cores, _text),
     )
@@ -54,18 +60,19 @@ def _rate(cores: int, make: Make) -> float:
 
 
 def _round(runs: list[tuple[Callable[[], object], float]]) -> float:
-    """Work a second of all threads together."""
+    """Work a second of all threads together, while each has its core."""
     rates = [0.0] * len(runs)
     together = threading.Barrier(len(runs))
 
     def work(core: int) -> None:
         run, amount = runs[core]
         together.wait()
-        begun, count = time.perf_counter(), 0
-        while (lasted := time.perf_counter() - begun) < _ROUND_S or not count:
+        begun, end, count = time.thread_time(), time.perf_counter() + _ROUND_S, 0
+        while time.perf_counter() < end or not count:
             run()
             count += 1
-        rates[core] = count * amount / lasted
+        # Of its own time: another program may have had the core meanwhile.
+        rates[core] = count * amount / (time.thread_time() - begun)
 
     threads = [threading.Thread(target=work, args=(core,)) for core in range(len(runs))]
     for thread in threads:
@@ -78,9 +85,15 @@ def _round(runs: list[tuple[Callable[[], object], float]]) -> float:
 def _product(dtype: str) -> Make:
     def make(core: int) -> tuple[Callable[[], object], float]:
         random = np.random.default_rng(core)
-        one, other = random.random((2, _PRODUCT, _PRODUCT)).astype(dtype)
-        out = np.empty_like(one)
-        return lambda: np.matmul(one, other, out=out), float(_PRODUCT**3)
+        inputs, weights, gradient = random.random((3, _LAYER, _LAYER)).astype(dtype)
+        out = np.empty_like(inputs)
+
+        def run() -> None:
+            np.matmul(inputs, weights, out=out)
+            np.matmul(inputs.T, gradient, out=out)
+            np.matmul(gradient, weights.T, out=out)
+
+        return run, 3.0 * _LAYER**3
 
     return make
 
@@ -107,9 +120,11 @@ def _copy(count: int) -> Make:
 def _reads(count: int) -> Make:
     def make(core: int) -> tuple[Callable[[], object], float]:
         table = np.ones((count // (4 * _LINE_FLOATS), _LINE_FLOATS), np.float32)
-        ids = np.random.default_rng(core).integers(len(table), size=_LINES)
+        # All rows in turn: those of one call alone would lie in a cache at the next.
+        order = np.random.default_rng(core).permutation(len(table))
+        ids = itertools.cycle(np.split(order, len(table) // _LINES))
         out = np.empty((_LINES, _LINE_FLOATS), np.float32)
-        return lambda: np.take(table, ids, axis=0, out=out, mode="clip"), float(_LINES)
+        return lambda: np.take(table, next(ids), axis=0, out=out, mode="clip"), float(_LINES)
 
     return make
 

@@ -148,9 +148,14 @@ def _peaks(limit: Limit) -> Table:
     ]
     rows = [
         *products,
-        ("Bytes of a cache", f"{format.size(peaks.cached_bytes)}/s"),
+        ("Bytes of a core's own cache", f"{format.size(peaks.cached_bytes)}/s"),
+        ("Bytes of a shared cache", f"{format.size(peaks.shared_bytes)}/s"),
         ("Bytes of memory, in order", f"{format.size(peaks.memory_bytes)}/s"),
-        ("Random reads of 64 bytes", f"{format.duration(_NS / peaks.lines)} each"),
+        (
+            "Random reads of 64 bytes of a cache",
+            f"{format.duration(_NS / peaks.cached_lines)} each",
+        ),
+        ("Random reads of 64 bytes of memory", f"{format.duration(_NS / peaks.lines)} each"),
         ("Fields of text", f"{format.duration(_NS / peaks.fields)} each"),
     ]
     return Table("What a core does at most, while all do it", ("What", "Peak"), tuple(rows))

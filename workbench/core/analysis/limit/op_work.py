@@ -7,11 +7,12 @@ multiplies matrices, sums, copies, looks rows up or updates them reads and write
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Sequence
 
 from workbench.core.analysis.limit.peaks import MULTIPLIED
-from workbench.core.analysis.limit.work import LINE_BYTES, Work
+from workbench.core.analysis.limit.work import LINE_BYTES, OWN_BYTES, Work
 from workbench.core.graph.op_families import stock_op
 from workbench.core.graph.tensor_shapes import TensorShape
 
@@ -103,13 +104,32 @@ def _interaction(inputs: Tensors, outputs: Tensors) -> Work | None:
     return _moved(_bytes(inputs) + _bytes(outputs), flops)
 
 
-def _rows_moved(table: TensorShape, rows: float, copies: float, rest: float) -> Work:
-    """Rows of a table, read or written so many times, and other bytes."""
+def _rows_moved(
+    table: TensorShape, rows: float, held: float, *, writes: bool, all_bytes: float | None = None
+) -> Work:
+    """Rows of a table and its slots: read, and with `writes` written.
+
+    Args:
+      table: of which the slots are as large.
+      rows: how many.
+      held: how many tensors they are read of, the table among them.
+      writes: whether all of them are written, too.
+      all_bytes: of all tables that the op goes to, with slots; by default of this one.
+    """
     width = table.bytes / table.shape[0] if table.shape and table.shape[0] else 0.0
-    if copies * table.bytes > FAR_BYTES:
-        lines = copies * rows * max(1.0, width / LINE_BYTES)
-        return Work(lines=lines, cached_bytes=rest)
-    return Work(cached_bytes=copies * rows * width + rest)
+    copies = held * (2 if writes else 1)
+    lines = held * rows * max(1.0, width / LINE_BYTES)
+    all_bytes = held * table.bytes if all_bytes is None else all_bytes
+    if all_bytes > FAR_BYTES:
+        return Work(lines=lines * (2 if writes else 1))
+    # A line that was just read is written in the core's own cache.
+    if all_bytes > OWN_BYTES:
+        return Work(cached_lines=lines)
+    return Work(cached_bytes=copies * rows * width)
+
+
+def _with_bytes(work: Work, more: float) -> Work:
+    return dataclasses.replace(work, cached_bytes=work.cached_bytes + more)
 
 
 def _gather(inputs: Tensors, outputs: Tensors) -> Work | None:
@@ -122,7 +142,8 @@ def _gather(inputs: Tensors, outputs: Tensors) -> Work | None:
         return None
     # Which ids are equal is not known here; there are no more different ones than rows.
     rows = min(float(ids.count), float(table.shape[0]) or float(ids.count))
-    return _rows_moved(table, rows, 1, outputs[0].bytes + ids.bytes)
+    moved = _rows_moved(table, rows, 1, writes=False)
+    return _with_bytes(moved, outputs[0].bytes + ids.bytes)
 
 
 def _row_update(inputs: Tensors, _: Tensors) -> Work | None:
@@ -134,7 +155,7 @@ def _row_update(inputs: Tensors, _: Tensors) -> Work | None:
     if not held or ids is None:
         return None
     rest = float(ids.bytes + (gradient.bytes if gradient else 0))
-    return _rows_moved(held[0], float(ids.count), 2 * len(held), rest)
+    return _with_bytes(_rows_moved(held[0], float(ids.count), len(held), writes=True), rest)
 
 
 def _dense_update(inputs: Tensors, _: Tensors) -> Work:
@@ -150,20 +171,21 @@ def _grouped(inputs: Tensors, outputs: Tensors) -> Work | None:
     slots, gradients = _named(inputs, "slots"), _named(inputs, "gradients")
     if not ids:
         return None
-    reads, writes = (1, 0) if outputs else (1, 1)
-    total = Work(cached_bytes=_bytes(ids) + _bytes(outputs) + _bytes(gradients))
+    moved = _bytes(ids) + _bytes(outputs) + _bytes(gradients)
     if not tables:
-        return total
-    copies = (reads + writes) * (1 + len(slots) / len(tables))
+        return Work(cached_bytes=moved)
+    held = 1 + len(slots) / len(tables)
+    all_bytes = held * _bytes(tables)
     per_table = len(ids) / len(tables)
-    lines, moved = 0.0, total.cached_bytes
+    near, far = 0.0, 0.0
     for place, table in enumerate(tables):
         of_table = ids[round(place * per_table) : round((place + 1) * per_table)]
         count = float(sum(each.count for each in of_table))
         rows = min(count, float(table.shape[0]) or count) if table.shape else count
-        one = _rows_moved(table, rows, copies, 0.0)
-        lines, moved = lines + one.lines, moved + one.cached_bytes
-    return Work(lines=lines, cached_bytes=moved)
+        one = _rows_moved(table, rows, held, writes=not outputs, all_bytes=all_bytes)
+        near, far = near + one.cached_lines, far + one.lines
+        moved += one.cached_bytes
+    return Work(lines=far, cached_lines=near, cached_bytes=moved)
 
 
 def _fields(_: Tensors, outputs: Tensors) -> Work:

@@ -17,9 +17,12 @@ class Peaks:
 
     Attributes:
       cores: how many there are.
-      multiply_adds: of numbers of each type of `MULTIPLIED`, as a product of matrices does them.
+      multiply_adds: of numbers of each type of `MULTIPLIED`, as products of a dense layer and of
+        its gradients do them.
       cached_bytes: read or written, of what lies in a core's own cache.
+      shared_bytes: read or written in order, of what lies in a cache but not in a core's own.
       memory_bytes: read or written in order, of what lies in no cache.
+      cached_lines: of 64 bytes, read in no order, of what lies in a cache but not in a core's own.
       lines: of 64 bytes, read in no order, of what lies in no cache.
       fields: of lines of text, made numbers or words of.
 
@@ -30,7 +33,9 @@ class Peaks:
     cores: int
     multiply_adds: Mapping[str, float]
     cached_bytes: float
+    shared_bytes: float
     memory_bytes: float
+    cached_lines: float
     lines: float
     fields: float
 
@@ -60,4 +65,7 @@ class Peaks:
         return cls(cores=int(known["cores"]), multiply_adds=products, **rates)
 
 
-_RATES = ("cached_bytes", "memory_bytes", "lines", "fields")
+_RATES = (
+    *("cached_bytes", "shared_bytes", "memory_bytes"),
+    *("cached_lines", "lines", "fields"),
+)

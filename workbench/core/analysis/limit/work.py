@@ -20,6 +20,7 @@ class Work:
       dtype: of their numbers.
       cached_bytes: read and written, each tensor once, of what may lie in a cache.
       memory_bytes: likewise, of what fits in none.
+      cached_lines: of 64 bytes in no order, of what fits in a cache but not in a core's own.
       lines: of 64 bytes in no order, of what fits in no cache.
       fields: of text.
     """
@@ -28,20 +29,23 @@ class Work:
     dtype: str = "float32"
     cached_bytes: float = 0.0
     memory_bytes: float = 0.0
+    cached_lines: float = 0.0
     lines: float = 0.0
     fields: float = 0.0
 
     @property
     def bytes(self) -> float:
         """All bytes, those of lines included."""
-        return self.cached_bytes + self.memory_bytes + LINE_BYTES * self.lines
+        return self.cached_bytes + self.memory_bytes + LINE_BYTES * (self.cached_lines + self.lines)
 
 
 LINE_BYTES = 64
+# What a core's own cache holds; what more there is lies in one that cores share.
+OWN_BYTES = 1 << 20
 # What bounds an op.
-NOTHING, PRODUCTS, CACHE, MEMORY, LINES, TEXT = (
-    *("nothing", "multiply-adds", "cache"),
-    *("memory", "random reads", "text"),
+NOTHING, PRODUCTS, CACHE, MEMORY, CACHED_LINES, LINES, TEXT = (
+    *("nothing", "multiply-adds", "cache", "memory"),
+    *("random reads of a cache", "random reads", "text"),
 )
 
 
@@ -51,9 +55,11 @@ def least_ns(work: Work, peaks: Peaks) -> tuple[float, str]:
     A core multiplies while it reads, so the longer one of both counts.
     """
     rate = peaks.multiply_adds.get(work.dtype if work.dtype in MULTIPLIED else "float32", 0.0)
+    near = min(work.cached_bytes, float(OWN_BYTES * peaks.cores))
     moved = {
-        CACHE: work.cached_bytes / peaks.cached_bytes,
+        CACHE: near / peaks.cached_bytes + (work.cached_bytes - near) / peaks.shared_bytes,
         MEMORY: work.memory_bytes / peaks.memory_bytes,
+        CACHED_LINES: work.cached_lines / peaks.cached_lines,
         LINES: work.lines / peaks.lines,
     }
     largest = max(moved, key=moved.__getitem__)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders.limits import PEAKS
 from workbench.core.analysis.limit.op_work import FAR_BYTES, work_of
-from workbench.core.analysis.limit.work import Work, least_ns
+from workbench.core.analysis.limit.work import OWN_BYTES, Work, least_ns
 from workbench.core.graph.tensor_shapes import parsed_shapes
 
 
@@ -83,6 +83,22 @@ def test_rows_of_a_table_that_fits_in_no_cache_are_read_in_no_order():
     assert found == Work(lines=3, cached_bytes=3 * 64 + 12)
 
 
+def test_rows_of_a_table_that_fits_in_a_shared_cache_are_read_in_no_order():
+    table = f"float32[{OWN_BYTES // 64 + 1},16]"
+    found = work("ResourceGather", f"resource=&{table} indices=int32[3]", "float32[3,16]")
+    assert found == Work(cached_lines=3, cached_bytes=3 * 64 + 12)
+    # All tables of an op count: each is read anew before a step comes to it again.
+    half = f"&float32[{OWN_BYTES // 128 + 1},16]"
+    tables, ids = f"tables={half} tables={half}", "ids=int64[3] ids=int64[5]"
+    looked = work("WorkbenchGroupedLookUp", f"{tables} {ids}", "float32[8,16]")
+    assert looked == Work(cached_lines=8, cached_bytes=8 * 8 + 8 * 64)
+    # A row that was read is written where it lies.
+    slots = f"slots={half} slots={half}"
+    gradients = "gradients=float32[3,16] gradients=float32[5,16]"
+    applied = work("WorkbenchGroupedApply", f"{tables} {slots} {ids} {gradients}")
+    assert applied == Work(cached_lines=2 * 8, cached_bytes=8 * 8 + 8 * 64)
+
+
 def test_an_update_of_rows_reads_and_writes_table_and_slots():
     found = work(
         "ResourceSparseApplyAdagradV2",
@@ -135,7 +151,10 @@ def test_text_counts_by_its_fields():
         (Work(flops=2000, dtype="float64"), 2000.0, "multiply-adds"),
         # A core multiplies while it reads.
         (Work(flops=2000, cached_bytes=1500), 1500.0, "cache"),
+        # Of two cores each has 1 MB; what more there is moves half as fast.
+        (Work(cached_bytes=2 * OWN_BYTES + 50), 2 * OWN_BYTES + 100.0, "cache"),
         (Work(memory_bytes=100, cached_bytes=10), 1010.0, "memory"),
+        (Work(cached_lines=3), 60.0, "random reads of a cache"),
         (Work(lines=3), 300.0, "random reads"),
         (Work(fields=4), 200.0, "text"),
     ],
