@@ -20,7 +20,7 @@ from workbench.errors import OptionError
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
-from workbench.experiments.measurement.amounts import seconds_of
+from workbench.experiments.measurement.amounts import require_seconds, seconds_of
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import (
@@ -105,8 +105,7 @@ class Session:
         """
         require_program(program)
         require_at_least("trace_steps", trace_steps, 0)
-        if not budget_s > 0:
-            raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
+        require_seconds("budget_s", budget_s)
         saved = SavedSession(
             program=ProgramFacts.of(program),
             baseline=require_setting(baseline or Optimizations()),
@@ -204,7 +203,7 @@ class Session:
         if unknown:
             raise OptionError(f"a run has no {unknown[0]!r}; expected name=, note= or group=")
         self.run_numbered(number)
-        self._kept.edit(self._kept.edits.described(number, words))
+        self._kept.edit(lambda edits: edits.described(number, words))
         return self.run_numbered(number)
 
     def delete_run(self, number: int) -> None:
@@ -214,7 +213,7 @@ class Session:
           OptionError: there is no such run.
         """
         self.run_numbered(number)
-        self._kept.edit(self._kept.edits.without(number))
+        self._kept.edit(lambda edits: edits.without(number))
 
     def undo(self) -> bool:
         """Takes back the last name, note, group or deletion; returns whether there was one."""
@@ -231,7 +230,7 @@ class Session:
 
     def edit_runs(self, edits: RunEdits) -> None:
         """Has these names, notes, groups and deletions in the place of those that are; a change."""
-        self._kept.edit(edits)
+        self._kept.edit(lambda _: edits)
 
     @property
     def toggles(self) -> tuple[Toggle, ...]:

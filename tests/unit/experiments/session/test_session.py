@@ -130,6 +130,8 @@ REFUSED = [
     ({"program": build}, "expected a wb.Program, .* give wb.Program"),
     ({"baseline": "stage"}, "a setting is 'stage'; expected wb.Optimizations"),
     ({"budget_s": 0}, "budget_s is 0; expected seconds above 0"),
+    ({"budget_s": float("inf")}, "budget_s is inf; expected seconds above 0 and at most a day"),
+    ({"budget_s": "30s"}, "budget_s is '30s'; expected seconds above 0"),
     ({"trace_steps": -1}, "trace_steps is -1; expected an integer of at least 0"),
 ]
 
