@@ -232,6 +232,14 @@ class Session:
         """Has these names, notes, groups and deletions in the place of those that are; a change."""
         self._kept.edit(lambda _: edits)
 
+    def require_free(self) -> None:
+        """Requires that nothing runs, so that a run can begin.
+
+        Raises:
+          OptionError: a run goes on.
+        """
+        self._turn.require_free()
+
     @property
     def toggles(self) -> tuple[Toggle, ...]:
         """Those of the program's author: which were given, then others that runs have."""
@@ -541,7 +549,9 @@ class Session:
             run = self.add(comparison, settings, started=started)[-1]
             self._samples = self._sample_of(comparison)
             self._foresee(program, shown)
-            learn_phases_of_predictions(program, shown)
+            # What failed on its way has not taken what it takes.
+            if not self._foreseen.learned.problem:
+                learn_phases_of_predictions(program, shown)
         finally:
             shown.end()
         return run
