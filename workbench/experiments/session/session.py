@@ -39,6 +39,7 @@ from workbench.experiments.session.foreseen_phases import (
     seconds_of_predictions,
 )
 from workbench.experiments.session.kept_runs import KeptRuns
+from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.own_toggles import (
     completed,
     keeps_training,
@@ -420,6 +421,11 @@ class Session:
         program, _ = self._ready(None)
         with self._turn.alone():
             self._foreseen.learn(program, progress)
+
+    @property
+    def graphs(self) -> LearnedGraphs | None:
+        """What is known of the program's graphs; None until they were built."""
+        return self._foreseen.known
 
     def predict(self, optimizations: Optimizations) -> Predicted | Withheld | None:
         """What a setting would give, or why nothing is known of that.

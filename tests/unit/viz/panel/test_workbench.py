@@ -82,7 +82,7 @@ def test_it_shows_what_a_session_has(panel):
 
 def test_the_browser_is_told_what_stands_against_the_baseline(panel):
     assert panel.view["of_all_runs"] == ["throughput", "findings", "what_if"]
-    assert panel.view["of_graphs"] == ["throughput", "boundary", "findings", "what_if"]
+    assert panel.view["of_graphs"] == ["throughput", "boundary", "findings", "lens", "what_if"]
     assert [each["against_base"] for each in panel.run_list] == [
         ["throughput", "two_runs"],
         # Without a trace of its own the boundary has the times of the baseline.
@@ -358,8 +358,9 @@ class TestShape:
         monkeypatch.setattr(engine, "baseline_graph", waits)
         panel = Workbench(PROGRAM)
         panel.draw_shape()
+        job = panel._preview.job
         panel.run(wait=True)
-        assert panel._preview.job.wait(20) and panel._preview.job.cancelled
+        assert job.wait(20) and job.cancelled
         assert panel.shape == "" and panel.shown == 1
 
 
