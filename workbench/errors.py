@@ -6,11 +6,10 @@ Each message says what was found, what was expected and what to do.
 from __future__ import annotations
 
 import re
-import sys
 import traceback
 import unicodedata
 
-from workbench.own_code import own_lines
+from workbench.own_code import own_lines, running_shell
 
 _THE_REST = "%tb shows the whole traceback."
 _BREAKING = ("Cc", "Cf", "Zl", "Zp")
@@ -133,8 +132,7 @@ class RunError(WorkbenchError, RuntimeError):
 
 def _whole_traceback(error: BaseException) -> list[str]:
     """The traceback as IPython shows those of other errors, or Python where there is none."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
+    shell = running_shell()
     if shell is None:
         return traceback.format_exception(error)
     lines: list[str] = shell.InteractiveTB.structured_traceback(

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = str(Path(__file__).resolve().parent) + os.sep
 _MODELS = _PACKAGE + "models" + os.sep
@@ -51,9 +52,14 @@ def _line(filename: str, number: int) -> str:
     return f"{place}\n    {source}" if source else place
 
 
+def running_shell() -> Any:
+    """The shell of IPython whose cells run in this process; None where none does."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
+
+
 def _file(filename: str) -> str:
     """A file as IPython calls it: "Cell In[3]" for a cell."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
+    shell = running_shell()
     named = shell.compile.format_code_name(filename) if shell else None
     return " ".join(named) if named else f"File {filename}"

@@ -182,6 +182,17 @@ describe("the host of a model", () => {
     expect(told).toEqual([["stage"]]);
   });
 
+  test("sends the setting with what measures it: a change may wait for a busy kernel", () => {
+    host.set("stage", "own");
+    host.set("stop_when_clear", true);
+    ["run", "run_when_free", "find_best", "cancel"].forEach((kind) => host.act(kind));
+    const values = { ...OFF, stage: "own", stop_when_clear: true };
+    expect(model.sent).toEqual([
+      ...["run", "run_when_free", "find_best"].map((kind) => ({ kind, values })),
+      { kind: "cancel" },
+    ]);
+  });
+
   test("one question about a cut at a time, then the newest", () => {
     const cuts = host.cuts(1);
     const answers = [];

@@ -162,6 +162,11 @@ def test_the_keyboard_takes_back_but_not_what_is_typed(live: Any) -> None:
     before = len(sent(live))
     live.keyboard.press("Control+z")
     assert len(sent(live)) == before
+    # Views have fields for a search.
+    field = "Object.assign(document.createElement('input'), { type: 'search' })"
+    live.evaluate(f"document.querySelector('.wbp').appendChild({field}).focus()")
+    live.keyboard.press("Control+z")
+    assert len(sent(live)) == before
 
 
 def test_the_table_is_drawn_anew_when_words_change(live: Any) -> None:

@@ -11,7 +11,7 @@ import base64
 import dataclasses
 import html
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.core.trace.trace import Trace
 from workbench.errors import visible
@@ -65,27 +65,54 @@ def kept_view(
     measured_ns: int | None = None,
 ) -> TimelineView:
     """The timeline of a trace as a saved notebook can keep it: the last steps of a long one."""
-    runs = trace.steps()
-    numbers = runs["number"].tolist()
-    kept = len(numbers)
-    events = len(trace.events)
-    if events > _MOST_EVENTS and kept > 1:
-        kept = max(1, kept * _MOST_EVENTS // events)
-    while True:
-        steps = None if kept == len(numbers) else (numbers[-kept], numbers[-1])
-        view = timeline_view(trace, title=title, steps=steps, measured_ns=measured_ns)
-        size = len(view.columns.packed)
-        if size <= most_bytes or kept <= 1:
-            break
-        kept = max(1, min(kept - 1, kept * most_bytes // size))
-    if steps is None:
+    view, kept = last_steps(
+        trace,
+        title,
+        most_bytes,
+        size=lambda view: len(view.columns.packed),
+        most_events=_MOST_EVENTS,
+        measured_ns=measured_ns,
+    )
+    count = len(trace.steps())
+    if kept >= count:
         return view
     shown = "step" if kept == 1 else f"{format.integer(kept)} steps"
     notice = (
-        f"The last {shown} of {format.integer(len(numbers))}, so that the notebook stays small; "
+        f"The last {shown} of {format.integer(count)}, so that the notebook stays small; "
         "wb.widget(trace) shows all of them."
     )
     return dataclasses.replace(view, notice=notice)
+
+
+def last_steps(
+    trace: Trace,
+    title: str | None,
+    most_bytes: int,
+    *,
+    size: Callable[[TimelineView], int],
+    most_events: int,
+    measured_ns: int | None,
+) -> tuple[TimelineView, int]:
+    """The timeline of a trace, of the last steps alone where all of them take too much room.
+
+    Args:
+      trace, title, measured_ns: as of `timeline_view`.
+      most_bytes: that it may take; it has one step at least.
+      size: how many bytes a timeline takes.
+      most_events: events that may fit, whatever they are: no more are drawn to see whether they do.
+
+    Returns:
+      The timeline, and how many steps it has.
+    """
+    numbers = trace.steps()["number"].tolist()
+    kept = max(1, len(numbers) * most_events // max(most_events, len(trace.events)))
+    while True:
+        steps = (numbers[-kept], numbers[-1]) if kept < len(numbers) else None
+        view = timeline_view(trace, title=title, steps=steps, measured_ns=measured_ns)
+        taken = size(view)
+        if taken <= most_bytes or kept <= 1:
+            return view, kept
+        kept = max(1, min(kept - 1, kept * most_bytes // taken))
 
 
 def frame_page(body: str, style: str, script: str) -> str:

@@ -121,15 +121,15 @@ def report_html(comparison: Comparison | Sequence[Comparison]) -> str:
     apart = differing([view.settings for view in views])
     programs = list(dict.fromkeys(view.program for view in views))
     room = TIMELINE_BYTES // len(comparisons)
+    order = best_first(comparisons)
     chapters = tuple(
-        _chapter(comparisons[place], views[place], apart[place], place + 1, room)
-        for place in best_first(comparisons)
+        _chapter(comparisons[place], views[place], apart[place], place + 1, room) for place in order
     )
     return page_html(
         ReportPage(
             title=f"Workbench: {', '.join(programs)}",
             subtitle=_subtitle(views[0]) if len(views) == 1 else ", ".join(programs),
-            facts=facts_of(comparisons[0].environment),
+            facts=facts_of(comparisons[order[0]].environment),
             overall=_overall(comparisons, apart) if len(comparisons) > 1 else None,
             chapters=chapters,
             comparisons=comparisons,

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.experiments.measurement.auc import auc_of
+from workbench.experiments.measurement.check_sessions import run_steps
 from workbench.experiments.worker.steps.scored_steps import ScoredSteps
+from workbench.experiments.worker.wire.messages import SCORES, Steps
 
 
 def steps(*pairs):
@@ -46,6 +48,26 @@ def test_it_counts_the_pairs_that_are_in_order(rows):
 def test_without_a_value_it_says_why(scored, words):
     found = auc_of(scored)
     assert (found.value, found.undefined) == (None, words)
+
+
+class Forgets:
+    """A worker whose sessions keep the scores of their last two steps."""
+
+    def send(self, command):
+        self._count = command.steps
+
+    def receive(self):
+        return Steps(
+            ends_ns=np.arange(self._count + 1),
+            values=np.zeros(self._count),
+            ended=False,
+            scored=steps(*[([0, 1], [0, 1])] * min(2, self._count)),
+        )
+
+
+def test_steps_before_those_that_were_forgotten_are_left_out_too():
+    (ran,) = run_steps([Forgets()], ["scored"], 30, [0], SCORES, 10.0)
+    assert (len(ran.values), len(ran.scored)) == (30, 2)
 
 
 def test_steps_beyond_a_million_rows_are_forgotten(monkeypatch):

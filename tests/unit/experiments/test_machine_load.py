@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 
 import pytest
 
@@ -65,11 +66,22 @@ def test_another_measurement_is_named(monkeypatch, tmp_path):
 
 def test_what_a_process_left_that_is_gone_is_removed(cache, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "_STAT", tmp_path / "missing")
-    left = cache / "workbench" / "measuring" / f"{os.getpid()}-1-0"
+    left = cache / "workbench" / "measuring" / platform.node() / f"{os.getpid()}-1-0"
     left.parent.mkdir(parents=True)
     left.write_text("dlrm")
     assert machine_load(0.0).others == ()
     assert not left.exists()
+
+
+def test_what_measures_on_another_host_of_the_same_home_is_left_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "_STAT", tmp_path / "missing")
+    with measuring("dlrm"), monkeypatch.context() as elsewhere:
+        elsewhere.setattr(module.platform, "node", lambda: "other-host")
+        # Its processes are not known there.
+        elsewhere.setattr(module, "_began", lambda _: "")
+        assert machine_load(0.0).others == ()
+        elsewhere.undo()
+        assert machine_load(0.0).others == ("dlrm",)
 
 
 def test_a_measurement_goes_on_where_nothing_can_be_written(monkeypatch, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.builders.opened import OPENED
+from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.experiments.comparison.environment import environment
 from workbench.experiments.measurement.equivalence_runs import compare_losses
@@ -52,6 +53,13 @@ def test_losses_of_a_stage_may_round_otherwise_there_alone(opened, kind, passed)
     workers = [Trained(LOSSES), Trained(ROUNDED)]
     (check,) = compare_losses(variants, workers, opened, 30, 10.0)
     assert (check.kind, check.passed, check.steps) == (kind, passed, 30)
+
+
+def test_losses_beside_a_fused_baseline_may_round_otherwise():
+    settings = Optimizations(), Optimizations(fused_embeddings="v2")
+    variants = variants_of(settings[:1], StageOptions(), SmartStageOptions(), settings[1])
+    (check,) = compare_losses(variants, [Trained(LOSSES), Trained(ROUNDED)], OPENED, 30, 10.0)
+    assert (check.kind, check.passed) == ("equal losses", True)
 
 
 def test_a_receipt_names_the_gpu():

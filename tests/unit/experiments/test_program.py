@@ -75,7 +75,7 @@ def test_a_program_is_made_of_functions():
             "grouped, auto_fused, "
             "inline_executor, cost_model_executor",
         ),
-        ({"budget_s": 0}, "budget_s is 0; expected seconds above 0"),
+        ({"budget_s": 0}, "budget_s is 0; expected seconds above 0 and at most a day"),
         ({"trace_steps": -1}, "trace_steps is -1; expected an integer of at least 0"),
         ({"equivalence_steps": 1.5}, "equivalence_steps is 1.5; expected an integer of at least 0"),
     ],

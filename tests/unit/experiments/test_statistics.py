@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from workbench.errors import OptionError
 from workbench.experiments.measurement.equivalence import (
     bit_equal_losses,
     equal_losses,
+    other_losses,
     same_batches,
 )
 from workbench.experiments.measurement.statistics import (
@@ -170,6 +172,21 @@ def test_one_bit_is_a_difference():
 
 def test_nan_equals_itself_bit_by_bit():
     assert bit_equal_losses("stage", losses(math.nan), losses(math.nan)).passed
+
+
+def test_the_first_step_whose_bits_differ_is_named():
+    # A NaN that both have is no difference, and a zero with a sign is one.
+    check = bit_equal_losses("stage", losses(math.nan, 0.0, 0.5), losses(math.nan, -0.0, 0.5))
+    assert check.detail == "differ from step 2 on: -0.0, the baseline has 0.0"
+    wider = bit_equal_losses("stage", losses(0.5), losses(0.5).astype(np.float64))
+    assert wider.detail == "are numbers of type float64, the baseline's float32"
+
+
+@pytest.mark.parametrize("dtype", [np.int32, ml_dtypes.bfloat16])
+def test_losses_of_a_type_that_is_no_float_of_numpy_are_compared(dtype):
+    few, more = (losses(4, 3).astype(dtype), losses(4, 2).astype(dtype))
+    assert not equal_losses("fused", few, more).passed
+    assert "at most 3.3e-01 apart" in other_losses("stale", few, more, stale_lookups=1).detail
 
 
 def test_losses_of_runs_of_other_lengths_differ():

@@ -29,10 +29,9 @@ from workbench.core.trace.metrics import step_metrics
 from workbench.errors import OptionError
 from workbench.experiments.program.configuration import Configuration
 from workbench.experiments.program.origin import Origin
-from workbench.viz import report
+from workbench.viz import kept_picture, report
 from workbench.viz.notebook import bundle
 from workbench.viz.report import report_html, write_report
-from workbench.viz.report_page import timelines
 from workbench.viz.timeline.scale import ONE_SCALE, on_one_scale
 from workbench.viz.timeline.view import timeline_view
 
@@ -198,6 +197,13 @@ def test_several_comparisons_open_with_all_answers():
     assert "dlrm, input latency 7.5 ms: Stage trains 1.83× as fast" in shown
 
 
+def test_date_and_host_are_those_of_what_stands_first():
+    ratio = dataclasses.replace(comparison().ratios[0], ratio=1.1, low=1.05, high=1.15)
+    slow = comparison(ratios=(ratio,), environment={**ENVIRONMENT, "host": "other-host"})
+    page = words(report_html([slow, comparison(environment={**ENVIRONMENT, "host": "this-host"})]))
+    assert "on this-host" in page and "on other-host" not in page
+
+
 @pytest.mark.parametrize("outlet", ["report", "notebook"])
 def test_the_timelines_of_a_comparison_have_one_scale(outlet):
     traces = unstaged_trace(5), staged_trace(9)
@@ -244,7 +250,7 @@ def test_no_more_of_a_long_trace_is_drawn_than_may_fit(monkeypatch):
         drawn.append(len(view.spans.start))
         return view
 
-    monkeypatch.setattr(timelines, "timeline_view", counting)
+    monkeypatch.setattr(kept_picture, "timeline_view", counting)
     monkeypatch.setattr(report, "TIMELINE_BYTES", 100_000)
     traced = comparison(variants=(variant("off", 40, 1, trace=big_trace(100_000)),), ratios=())
     assert "of the trace" in report_html(traced)

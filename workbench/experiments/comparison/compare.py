@@ -15,6 +15,7 @@ from workbench.experiments.comparison.running.interleaved_run import run_interle
 from workbench.experiments.comparison.running.process_groups import groups_that_fit
 from workbench.experiments.comparison.summary import summary
 from workbench.experiments.comparison.wait import planned_wait
+from workbench.experiments.measurement.amounts import require_seconds
 from workbench.experiments.measurement.machine_load import machine_load, measuring
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
@@ -146,8 +147,7 @@ def compare(
     require_at_least("trace_steps", trace_steps, 0)
     require_at_least("equivalence_steps", equivalence_steps, 0)
     require_step_stats(program, step_stats)
-    if not budget_s > 0:
-        raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
+    require_seconds("budget_s", budget_s)
     if answer_limit_s is not None and not answer_limit_s > 0:
         raise OptionError(f"answer_limit_s is {answer_limit_s!r}; expected seconds above 0")
     shown = Progress.of(progress)

@@ -33,6 +33,17 @@ def seconds_of(value: float | str, name: str = "budget") -> float:
     return seconds
 
 
+def require_seconds(name: str, value: object) -> None:
+    """Requires a number of seconds above 0 and at most a day, as a saved file may have it.
+
+    Raises:
+      OptionError: another value; the message calls it `name`.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value <= _MOST_S:  # type: ignore[operator]
+        raise OptionError(f"{name} is {value!r}; expected seconds above 0 and at most a day")
+
+
 def bytes_of(value: float | str, name: str = "memory") -> int:
     """Bytes of a size such as "8GB" (10⁹ bytes each), "512 MiB" or 2e9.
 

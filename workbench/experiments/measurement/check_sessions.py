@@ -40,7 +40,8 @@ def run_steps(
             ends_ns=np.concatenate([a.ends_ns, b.ends_ns[1:]]),
             values=np.concatenate([a.values, b.values]) if len(b.values) else a.values,
             ended=a.ended or b.ended,
-            scored=(*a.scored, *b.scored),
+            # Where a session has dropped its oldest steps, those before them say nothing either.
+            scored=b.scored if len(b.scored) < len(b.values) else (*a.scored, *b.scored),
         )
         for a, b in zip(begun, rest, strict=True)
     ]

@@ -90,10 +90,15 @@ def bit_equal_losses(label: str, baseline: np.ndarray, losses: np.ndarray) -> Eq
         detail = f"{len(losses)} steps until the data ended, the baseline has {len(baseline)}"
     elif not steps:
         passed, detail = False, "no step was run before the data ended"
-    elif baseline.dtype == losses.dtype and baseline.tobytes() == losses.tobytes():
+    elif baseline.dtype != losses.dtype:
+        passed = False
+        detail = f"are numbers of type {losses.dtype.name}, the baseline's {baseline.dtype.name}"
+    elif baseline.tobytes() == losses.tobytes():
         passed, detail = True, "from the same seed, one prefetch thread"
     else:
-        at = int(np.flatnonzero(baseline != losses)[:1].sum())
+        # A NaN is no difference to itself, and 0.0 is one to -0.0.
+        pairs = zip(baseline, losses, strict=True)
+        at = next(at for at, (a, b) in enumerate(pairs) if a.tobytes() != b.tobytes())
         passed = False
         detail = f"differ from step {at + 1} on: {losses[at]!s}, the baseline has {baseline[at]!s}"
     return Equivalence(
@@ -196,6 +201,8 @@ def _first_broken(losses: Sequence[float] | np.ndarray) -> int:
 
 def _apart(losses: np.ndarray, baseline: np.ndarray) -> np.ndarray:
     """How far apart losses are, relative to the baseline's."""
+    if losses.dtype.kind != "f":  # integers, and types such as bfloat16, which NumPy lacks
+        losses = losses.astype(np.float64)
     least = np.finfo(losses.dtype).tiny
     apart: np.ndarray = np.abs(losses - baseline) / np.maximum(np.abs(baseline), least)
     return apart

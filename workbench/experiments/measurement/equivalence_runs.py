@@ -117,14 +117,16 @@ def compare_losses(
 
 
 def _sums_otherwise(variant: Variant, baseline: Variant) -> bool:
-    """Whether sums have another order: of fused ops, where threads split an op, by a toggle.
+    """Whether sums have another order: of ops that either of both fuses, where threads split an
+    op, by a toggle.
 
     Stages and executors change none. On a GPU, stock gradients of lookups differ from run to run.
     """
     on, off = variant.optimizations, baseline.optimizations
     rounded = {each for each in {*on.chosen} ^ {*off.chosen} if each.training != "same"}
     threads = on.intra_op_threads != off.intra_op_threads
-    return bool(on.fused_embeddings) or threads or bool(rounded)
+    fused = on.fused_embeddings or off.fused_embeddings
+    return bool(fused) or threads or bool(rounded)
 
 
 def _is_apart(check: Equivalence) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 import os
+import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,7 +117,8 @@ def _running() -> Iterator[tuple[Path, str]]:
 
 
 def _folder() -> Path:
-    return user_cache() / "measuring"
+    """Of this machine: a home that others mount has processes of theirs, which look gone here."""
+    return user_cache() / "measuring" / platform.node()
 
 
 def _began(pid: int) -> str:

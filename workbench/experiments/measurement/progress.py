@@ -6,12 +6,12 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from workbench.experiments.measurement.evidence import Evidence
 from workbench.experiments.measurement.progress_line import ProgressLine, ProgressState
 from workbench.experiments.measurement.schedule import BLOCKS, Expected, Schedule
 from workbench.experiments.worker.wire.cancellation import require_not_cancelled
+from workbench.own_code import running_shell
 
 _LOG_EVERY_S = 5.0
 # Variants whose ratios stand in a line of progress.
@@ -222,9 +222,7 @@ def _notebook_output() -> Callable[[str], None] | None:
 
     A notebook paints stderr red, as if something had failed.
     """
-    ipython = sys.modules.get("IPython")
-    shell: Any = ipython.get_ipython() if ipython is not None else None
-    if getattr(shell, "kernel", None) is None:
+    if getattr(running_shell(), "kernel", None) is None:
         return None
     from IPython.display import DisplayHandle
 

@@ -154,9 +154,21 @@ class Turn:
         finally:
             self._running.release()
 
+    def require_free(self) -> None:
+        """Requires that nobody has the turn.
+
+        Raises:
+          OptionError: somebody has.
+        """
+        if self._running.locked():
+            raise self._refusal()
+
     def _take(self) -> None:
         if not self._running.acquire(blocking=False):
-            raise OptionError(
-                f"a run of {self._name!r} goes on, and two at the same time would slow each other; "
-                "wait for it, or cancel it"
-            )
+            raise self._refusal()
+
+    def _refusal(self) -> OptionError:
+        return OptionError(
+            f"a run of {self._name!r} goes on, and two at the same time would slow each other; "
+            "wait for it, or cancel it"
+        )

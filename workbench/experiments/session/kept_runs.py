@@ -51,9 +51,14 @@ class KeptRuns:
             self.runs += new
         return new
 
-    def edit(self, edits: RunEdits) -> None:
-        """Has these words and deletions in the place of those that are; a change."""
+    def edit(self, change: Callable[[RunEdits], RunEdits]) -> None:
+        """Has other words and deletions in the place of those that are; a change.
+
+        Args:
+          change: makes them from those that are, while no other thread changes them.
+        """
         with self._lock:
+            edits = change(self.edits)
             self._history.changed(self.edits)
             self._apply(edits)
 

@@ -20,7 +20,7 @@ from workbench.errors import OptionError
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
-from workbench.experiments.measurement.amounts import seconds_of
+from workbench.experiments.measurement.amounts import require_seconds, seconds_of
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import (
@@ -40,6 +40,7 @@ from workbench.experiments.session.foreseen_phases import (
     seconds_of_predictions,
 )
 from workbench.experiments.session.kept_runs import KeptRuns
+from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.own_toggles import (
     completed,
     keeps_training,
@@ -106,8 +107,7 @@ class Session:
         """
         require_program(program)
         require_at_least("trace_steps", trace_steps, 0)
-        if not budget_s > 0:
-            raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
+        require_seconds("budget_s", budget_s)
         saved = SavedSession(
             program=ProgramFacts.of(program),
             baseline=require_setting(baseline or Optimizations()),
@@ -205,7 +205,7 @@ class Session:
         if unknown:
             raise OptionError(f"a run has no {unknown[0]!r}; expected name=, note= or group=")
         self.run_numbered(number)
-        self._kept.edit(self._kept.edits.described(number, words))
+        self._kept.edit(lambda edits: edits.described(number, words))
         return self.run_numbered(number)
 
     def delete_run(self, number: int) -> None:
@@ -215,7 +215,7 @@ class Session:
           OptionError: there is no such run.
         """
         self.run_numbered(number)
-        self._kept.edit(self._kept.edits.without(number))
+        self._kept.edit(lambda edits: edits.without(number))
 
     def undo(self) -> bool:
         """Takes back the last name, note, group or deletion; returns whether there was one."""
@@ -232,7 +232,15 @@ class Session:
 
     def edit_runs(self, edits: RunEdits) -> None:
         """Has these names, notes, groups and deletions in the place of those that are; a change."""
-        self._kept.edit(edits)
+        self._kept.edit(lambda _: edits)
+
+    def require_free(self) -> None:
+        """Requires that nothing runs, so that a run can begin.
+
+        Raises:
+          OptionError: a run goes on.
+        """
+        self._turn.require_free()
 
     @property
     def toggles(self) -> tuple[Toggle, ...]:
@@ -424,6 +432,11 @@ class Session:
         with self._turn.alone():
             self._foreseen.learn(program, progress)
 
+    @property
+    def graphs(self) -> LearnedGraphs | None:
+        """What is known of the program's graphs; None until they were built."""
+        return self._foreseen.known
+
     def predict(self, optimizations: Optimizations) -> Predicted | Withheld | None:
         """What a setting would give, or why nothing is known of that.
 
@@ -552,7 +565,9 @@ class Session:
             run = self.add(comparison, settings, started=started)[-1]
             self._samples = self._sample_of(comparison)
             self._foresee(program, shown)
-            learn_phases_of_predictions(program, shown)
+            # What failed on its way has not taken what it takes.
+            if not self._foreseen.learned.problem:
+                learn_phases_of_predictions(program, shown)
         finally:
             shown.end()
         return run

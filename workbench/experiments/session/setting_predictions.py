@@ -86,14 +86,15 @@ class SettingPredictions:
     ) -> None:
         """Predicts every combination of toggles after a run, once the program's graphs are known.
 
-        Where they cannot be built, the reason is kept in their place.
+        Where they cannot be built, the reason is kept in their place. Where a trace cannot be
+        simulated, predictions say so, and the graphs are kept.
 
         Raises:
           KeyboardInterrupt: another thread cancelled, or Ctrl-C.
         """
         try:
             if self.known is None:
-                self.learn(program, progress)
+                self._learn_or_say(program, progress)
             if isinstance(progress, Progress):
                 progress.phase(_PREDICTING, PREDICT)
             elif callable(progress):
@@ -101,6 +102,10 @@ class SettingPredictions:
             self.of_all(traces)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(CANCELLED_AFTER_RUN) from None
+
+    def _learn_or_say(self, program: AnyProgram, progress: bool | Callable[[str], None]) -> None:
+        try:
+            self.learn(program, progress)
         except WorkbenchError as error:
             self.known = LearnedGraphs(problem=f"its graph could not be built: {error}")
 
@@ -158,7 +163,15 @@ class SettingPredictions:
         for known, its_graphs, predictor in self._predictors:
             if known is trace and its_graphs is learned:
                 return predictor
-        predictor = learned.predictor(trace, self._baseline)
+        try:
+            predictor = learned.predictor(trace, self._baseline)
+        except WorkbenchError as error:
+            predictor = Predictor(
+                title=trace.meta.title,
+                traced=traced_scenario(self._baseline),
+                graphs=learned.graphs,
+                problem=f"its trace could not be simulated: {error}",
+            )
         kept = [each for each in self._predictors if each[1] is learned]
         self._predictors = [*kept, (trace, learned, predictor)]
         return predictor

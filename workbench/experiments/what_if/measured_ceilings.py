@@ -12,6 +12,7 @@ from workbench.core.what_if.faster import KINDS
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.stub import ONE_BATCH
 from workbench.errors import OptionError, RunError, TraceError, UnsupportedError
+from workbench.experiments.measurement.amounts import require_seconds
 from workbench.experiments.measurement.blocks import (
     MeasuredBlocks,
     TimedSession,
@@ -89,8 +90,7 @@ def measured_ceilings(
             f"{program.name!r} is a FunctionProgram, whose graph no session runs, so its work "
             "cannot be left out; wb.ceilings(trace, program) simulates what that would give"
         )
-    if not budget_s > 0:
-        raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
+    require_seconds("budget_s", budget_s)
     shown, budget = Progress(progress), TimeBudget(budget_s)
     try:
         if trace is None:

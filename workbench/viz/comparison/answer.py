@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
-from workbench.experiments.measurement.equivalence import asked_otherwise
+from workbench.experiments.measurement.equivalence import Equivalence, asked_otherwise
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.style import format
 
@@ -47,29 +47,47 @@ class Answer:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Result:
-    """One variant of one of the comparisons, and the words for where it was measured."""
+class Result:
+    """One variant of one of the comparisons, or one run of a session.
+
+    Attributes:
+      comparison: where it was measured.
+      ratio: to what the others stand against, too.
+      checks: whether it trains the same; empty where that was not compared.
+      where: the words for where it was measured.
+    """
 
     comparison: Comparison
     ratio: Ratio
-    where: str
+    checks: Sequence[Equivalence]
+    where: str = ""
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether it is clearly faster, however it trains."""
+        return self.ratio.verdict == "faster"
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Sorts results, the best first: its standing, and among equals the larger ratio."""
+        return self.standing, -self.ratio.ratio
 
     @property
     def standing(self) -> int:
-        if self.ratio.verdict == "faster":
+        if self.is_faster:
             return _FASTER if self.trains_the_same else _FASTER_BUT_OTHER
         return _STANDINGS.get(self.ratio.verdict, _UNKNOWN)
 
     @property
     def asked_otherwise(self) -> str:
         """What was asked for that makes it another training, in words."""
-        check = asked_otherwise(self.comparison.checks_of(self.ratio.label))
+        check = asked_otherwise(self.checks)
         return check.asked_otherwise if check else ""
 
     @property
     def trains_the_same(self) -> bool:
         """Whether no check says otherwise."""
-        return all(check.passed for check in self.comparison.checks_of(self.ratio.label))
+        return all(check.passed for check in self.checks)
 
 
 def best_ratio(comparison: Comparison) -> Ratio | None:
@@ -85,7 +103,7 @@ def best_ratio(comparison: Comparison) -> Ratio | None:
 def ranked_labels(comparison: Comparison) -> list[str]:
     """The labels of all variants, the best first; the baseline stands behind what is faster."""
     results = _results([("", comparison)])
-    faster = [r.ratio.label for r in results if r.standing in (_FASTER, _FASTER_BUT_OTHER)]
+    faster = [r.ratio.label for r in results if r.is_faster]
     others = [r.ratio.label for r in results if r.ratio.label not in faster]
     return [*faster, comparison.baseline, *others]
 
@@ -123,17 +141,22 @@ def _answer(named: Sequence[tuple[str, Comparison]]) -> Answer:
     results = _results(named)
     if not results:
         return _alone(named[0][1])
-    return Answer(sentence=_sentence(results), next_step=_next_step(results))
+    return Answer(sentence=_sentence(results), next_step=next_step(results))
 
 
-def _results(named: Sequence[tuple[str, Comparison]]) -> list[_Result]:
+def _results(named: Sequence[tuple[str, Comparison]]) -> list[Result]:
     """Every variant of every comparison, the best first."""
     results = [
-        _Result(comparison=comparison, ratio=ratio, where=where)
+        Result(
+            comparison=comparison,
+            ratio=ratio,
+            checks=comparison.checks_of(ratio.label),
+            where=where,
+        )
         for where, comparison in named
         for ratio in comparison.ratios
     ]
-    return sorted(results, key=lambda r: (r.standing, -r.ratio.ratio))
+    return sorted(results, key=lambda result: result.rank)
 
 
 def _alone(comparison: Comparison) -> Answer:
@@ -141,11 +164,11 @@ def _alone(comparison: Comparison) -> Answer:
     rate = format.rate_between(first.steps_per_s, first.low, first.high)
     return Answer(
         sentence=((f"{shown_label(first.label)} trains at ", False), (rate, True), (".", False)),
-        next_step="Measure it beside an optimization: give compare a toggle.",
+        next_step=next_step([]),
     )
 
 
-def _sentence(results: Sequence[_Result]) -> Pieces:
+def _sentence(results: Sequence[Result]) -> Pieces:
     best, count = results[0], len(results)
     label, ratio = best.ratio.label, format.ratio(best.ratio.ratio)
     # "all off" inside a sentence, other labels as the user wrote them
@@ -174,28 +197,30 @@ def _sentence(results: Sequence[_Result]) -> Pieces:
     )
 
 
-def _counted(results: Sequence[_Result]) -> str:
+def _counted(results: Sequence[Result]) -> str:
     inputs = len({id(result.comparison) for result in results})
     if inputs == 1:
         return f"{len(results)} variants"
     return f"{len(results)} results with {inputs} inputs"
 
 
-def _training(best: _Result) -> Pieces:
+def _training(best: Result) -> Pieces:
     """The end of the sentence: is it the same training?"""
-    checks = [c for c in best.comparison.equivalence if c.label == best.ratio.label]
-    if not checks:
+    if not best.checks:
         return (("; whether the training is the same was not checked.", False),)
     if best.asked_otherwise:
         words = (best.asked_otherwise, True)
         return (("; it trains another way: ", False), words, (".", False))
     if not best.trains_the_same:
         return (("; the training is ", False), ("not the same", True), (".", False))
-    losses = any("loss" in check.kind for check in checks)
+    losses = any("loss" in check.kind for check in best.checks)
     return ((f", and the {'training is' if losses else 'batches are'} the same.", False),)
 
 
-def _next_step(results: Sequence[_Result]) -> str:
+def next_step(results: Sequence[Result]) -> str:
+    """What to do with some results, the best first; one or two sentences."""
+    if not results:
+        return "Measure it beside an optimization: give compare a toggle."
     best = results[0]
     if best.standing == _FASTER:
         return _switch_on(best) + _as_good(best, results)
@@ -221,14 +246,14 @@ def _next_step(results: Sequence[_Result]) -> str:
     return "Measure again: the verdicts of this comparison are not known."
 
 
-def _switch_on(best: _Result) -> str:
+def _switch_on(best: Result) -> str:
     parts = best.ratio.label.split(" + ")
     if not all(part in _SWITCHES for part in parts):
         return f"Train with {best.ratio.label}."
     return f"Train with {'; '.join(_SWITCHES[part] for part in parts)}."
 
 
-def _as_good(best: _Result, results: Sequence[_Result]) -> str:
+def _as_good(best: Result, results: Sequence[Result]) -> str:
     """Other variants of the same comparison that may be as fast."""
     near = [
         f"{each.ratio.label} ({format.ratio(each.ratio.ratio)})"

@@ -9,12 +9,14 @@ from typing import Any, Protocol
 
 from workbench.errors import WorkbenchError
 from workbench.experiments.session.session import Session
-from workbench.viz.panel.answers import Answers
-from workbench.viz.panel.job_view import READY, failed
+from workbench.viz.panel.answers import Answer, Answers
+from workbench.viz.panel.job_view import failed
 from workbench.viz.panel.settings.setting import setting_of
 from workbench.viz.panel.settings.toggled import toggled
-from workbench.viz.panel.tabs.contents import CAPTURED_STEPS
+from workbench.viz.panel.tabs.contents import CAPTURED_STEPS, said
+from workbench.viz.panel.words import sentence
 
+_WRITING = "Writing the report"
 _MOVED = "The boundary is moved. Choose Moved under Stage, then Run."
 
 
@@ -26,6 +28,8 @@ class Panel(Protocol):
     cut: Any
     job: Any
     status: Any
+
+    def take_values(self, values: Any) -> None: ...
 
     def run(self) -> Any: ...
 
@@ -50,6 +54,10 @@ class Panel(Protocol):
     def send(self, content: Any, buffers: Any = None) -> None: ...
 
 
+# What a message does.
+_Act = Callable[[Panel, Answers, dict[str, Any]], Any]
+
+
 def clicked(panel: Panel, answers: Answers, message: Any) -> None:
     """Does what a page asks for; what goes wrong then stands in the panel.
 
@@ -57,17 +65,41 @@ def clicked(panel: Panel, answers: Answers, message: Any) -> None:
       panel: whose page it is.
       answers: what the page is sent of its runs.
       message: its "kind" and what that needs; one that no page of this version sends is ignored.
+        What measures has the "values" of the page's toggles, which may not have come yet.
     """
     act = _ACTS.get(str(message.get("kind") if isinstance(message, dict) else None))
     if act is None:
         return
     try:
+        values = message.get("values")
+        panel.take_values(values if isinstance(values, dict) else {})
         act(panel, answers, message)
     except WorkbenchError as error:
         _say_error(panel, error)
 
 
-def _say_error(panel: Panel, error: WorkbenchError) -> None:
+def _answered(make: Callable[[Answers, dict[str, Any]], Answer], refused: str) -> _Act:
+    """Sends a page what it waits for, or why it cannot be had.
+
+    Args:
+      make: the answer to a message.
+      refused: the name under which an answer has the reason.
+    """
+
+    def act(panel: Panel, answers: Answers, message: dict[str, Any]) -> None:
+        try:
+            panel.send(*make(answers, message))
+        except Exception as error:
+            words = sentence(str(error) or type(error).__name__)
+            reason = said(words) if refused == "html" else words
+            panel.send({"kind": message["kind"], "id": message.get("id"), refused: reason}, [])
+            if not isinstance(error, WorkbenchError):
+                raise
+
+    return act
+
+
+def _say_error(panel: Panel, error: Exception) -> None:
     """Shows what went wrong; beside the progress of a run that goes on, in the status."""
     if panel.job.get("running"):
         panel.status = str(error)
@@ -93,6 +125,7 @@ def _moved(panel: Panel, answers: Answers, message: dict[str, Any]) -> None:
 def _capture(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
     """Runs the setting of a run again, with a trace."""
     session = panel.session
+    session.require_free()
     panel.optimizations = session.run_numbered(int(message["run"])).optimizations
     session.trace_steps = session.trace_steps or CAPTURED_STEPS
     panel.run()
@@ -101,7 +134,7 @@ def _capture(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
 def _try(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
     """Measures the setting of a run with the toggle that one of its findings names."""
     session = panel.session
-    before = setting_of(session.runs[int(message["run"]) - 1].optimizations)
+    before = setting_of(session.run_numbered(int(message["run"])).optimizations)
     setting, groups = toggled(session, before, str(message["toggle"]))
     panel.optimizations = setting.optimizations()
     for group in groups:
@@ -111,24 +144,32 @@ def _try(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
 
 def _report(panel: Panel, _: Answers, __: dict[str, Any]) -> None:
     """Writes the report on a thread, so that the kernel stays free."""
-    panel.status = "Writing the report"
+    before, panel.status = panel.status, _WRITING
+
+    def restore() -> None:
+        # A run may have begun or ended meanwhile, and has said so.
+        if panel.status == _WRITING:
+            panel.status = before
 
     def write() -> None:
         try:
             panel.report()
-            panel.status = READY
-        except WorkbenchError as error:
-            panel.status = READY
+        except Exception as error:
+            restore()
             _say_error(panel, error)
+            if not isinstance(error, WorkbenchError):
+                raise
+        else:
+            restore()
 
     threading.Thread(target=write, name="workbench-report", daemon=True).start()
 
 
-_ACTS: dict[str, Callable[[Panel, Answers, dict[str, Any]], Any]] = {
+_ACTS: dict[str, _Act] = {
     "run": lambda panel, *_: panel.run(),
     "cancel": lambda panel, *_: panel.cancel(),
-    "content": lambda panel, answers, message: panel.send(*answers.tab(message)),
-    "figure": lambda panel, answers, message: panel.send(*answers.figure(message)),
+    "content": _answered(Answers.tab, "html"),
+    "figure": _answered(Answers.figure, "error"),
     "cut": _cut,
     "moved": _moved,
     "try": _try,

@@ -29,6 +29,7 @@ class GraphPreview:
         """
         self._session, self._show = session, show
         self.job: Job[DescribedGraph] | None = None
+        self._cancelled = False
 
     def begin(self) -> None:
         """Has it built; does nothing the second time, after a run, or without a program."""
@@ -37,8 +38,15 @@ class GraphPreview:
 
     def cancel(self) -> None:
         """Ends what builds it, so that it takes no time from a run."""
-        if self.job is not None:
+        if self.job is not None and self.job.running:
             self.job.cancel()
+            self.job, self._cancelled = None, True
+
+    def go_on(self) -> None:
+        """Begins again what a run has cancelled, where that left no run."""
+        if self._cancelled:
+            self._cancelled = False
+            self.begin()
 
     def _built(self, job: Job[DescribedGraph]) -> None:
         """Called on the thread of the job."""

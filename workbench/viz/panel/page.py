@@ -122,9 +122,7 @@ def still_html(contents: Contents, run: Run, base: Run) -> str:
     """The run that is shown as a still picture: throughput, timeline and boundary."""
     parts = {THROUGHPUT: contents.of(run, base, THROUGHPUT).html}
     if run.measured.trace is not None:
-        kept = _kept_timeline(contents, run, DATA_BYTES)
-        if kept is not None:
-            parts[TIMELINE] = timeline_static_html(kept)
+        parts[TIMELINE] = timeline_static_html(_kept_timeline(contents, run, DATA_BYTES))
     boundary = contents.of(run, base, BOUNDARY).boundary
     if boundary is not None:
         parts[BOUNDARY] = boundary_static_html(boundary)
@@ -148,14 +146,12 @@ def _timelines(contents: Contents, runs: Sequence[Run], most_bytes: int) -> dict
     """The timelines of those that have a trace, by number; long ones keep their last steps."""
     traced = [run for run in runs if run.measured.trace is not None]
     room = most_bytes // max(1, len(traced))
-    timelines = {run.number: _kept_timeline(contents, run, room) for run in traced}
-    return {number: each for number, each in timelines.items() if each is not None}
+    return {run.number: _kept_timeline(contents, run, room) for run in traced}
 
 
-def _kept_timeline(contents: Contents, run: Run, room: int) -> TimelineView | None:
+def _kept_timeline(contents: Contents, run: Run, room: int) -> TimelineView:
     trace = run.measured.trace
-    if trace is None:
-        return None
+    assert trace is not None
     measured_ns = round(contents.facts(run).median_ns)
     return kept_view(trace, run_name(run), room, measured_ns=measured_ns)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import html
 import re
 import tempfile
@@ -14,13 +15,14 @@ import pandas as pd
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predicted
 from workbench.errors import OptionError
+from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.program.as_code import compare_code, model_code, program_code
 from workbench.experiments.session.run import Run, comparisons_of
 from workbench.experiments.session.session import Session
 from workbench.viz.before_after.html import before_after_html, nodes_html
 from workbench.viz.before_after.view import BeforeAfterView
 from workbench.viz.boundary.html import boundary_html
-from workbench.viz.comparison.answer import Answer, answer
+from workbench.viz.comparison.answer import Answer, Result, next_step
 from workbench.viz.comparison.environment import environment_pairs, setting_pairs
 from workbench.viz.panel.tabs.contents import (
     BOUNDARY,
@@ -56,6 +58,7 @@ _FIRST_SHARE = 0.5
 _PARQUET = "application/vnd.apache.parquet"
 # Runs whose timelines the page has beside the two that stand first.
 _MOST_OTHERS = 3
+_ALONE = "Only the baseline has run, so there is nothing to hold it against."
 _UNTRACED = "There is no trace of both runs to hold against each other."
 
 
@@ -73,7 +76,8 @@ def session_report_html(session: Session, contents: Contents | None = None) -> s
         raise OptionError("nothing has run, so there is nothing to report; run a setting first")
     contents = contents or Contents(session)
     base = session.run_of(session.baseline) or session.runs[0]
-    shown = _shown_run(session, base)
+    results = _results(session, base)
+    shown = results[0][0] if results else base
     environment = shown.comparison.environment
     facts = facts_of(environment)
     if not environment.get("measured"):
@@ -85,13 +89,35 @@ def session_report_html(session: Session, contents: Contents | None = None) -> s
             subtitle=", ".join(filter(None, [session.name, data])),
             facts=tuple(filter(None, facts)),
             overall=None,
-            chapters=(_chapter(session, contents, shown, base),),
+            chapters=(_chapter(session, contents, shown, base, results),),
             comparisons=comparisons_of(session.runs),
         )
     )
 
 
-def _chapter(session: Session, contents: Contents, shown: Run, base: Run) -> Chapter:
+def _results(session: Session, base: Run) -> list[tuple[Run, Result]]:
+    """The runs that stand against the baseline, the best first."""
+    ratios = [(run, session.ratio(run, base)) for run in session.runs]
+    results = [
+        (run, Result(comparison=run.comparison, ratio=_named(ratio, run), checks=run.checks))
+        for run, ratio in ratios
+        if ratio is not None
+    ]
+    return sorted(results, key=lambda found: found[1].rank)
+
+
+def _named(ratio: Ratio, run: Run) -> Ratio:
+    """A ratio with the label that the run's comparison has for it."""
+    return dataclasses.replace(ratio, label=run.variant)
+
+
+def _chapter(
+    session: Session,
+    contents: Contents,
+    shown: Run,
+    base: Run,
+    results: Sequence[tuple[Run, Result]],
+) -> Chapter:
     view = runs_view(session, shown, base)
     pair = contents.of(shown, base, TWO_RUNS).pair
     pair = _fitted(pair, base, shown) if pair else None
@@ -100,14 +126,16 @@ def _chapter(session: Session, contents: Contents, shown: Run, base: Run) -> Cha
     return Chapter(
         number=1,
         heading=session.name,
-        answer=Answer(sentence=view.sentence, next_step=answer(shown.comparison).next_step),
+        answer=Answer(
+            sentence=view.sentence, next_step=next_step([result for _, result in results])
+        ),
         cell=cell,
         cell_about=AGAIN * bool(cell),
         program_lines=_program_lines(session, shown, base),
         untried=_untried(session, shown, base),
-        table=_table(view),
+        table=_table(view, results),
         why=before_after_html(pair, "why") if pair else "",
-        why_not=_UNTRACED,
+        why_not=_ALONE if shown.number == base.number else _UNTRACED,
         findings=finding_lines(compared, shown.variant),
         folds=tuple(_folds(session, contents, shown, base, view, pair)),
     )
@@ -160,10 +188,15 @@ def _untried(session: Session, shown: Run, base: Run) -> str:
     return f"Not run yet: {best.label}, predicted {format.ratio(best.ratio)} ({interval})."
 
 
-def _table(view: RunsView) -> Throughput:
-    """The table of the runs, the best first."""
+def _table(view: RunsView, results: Sequence[tuple[Run, Result]]) -> Throughput:
+    """The table of the runs, the best first; the baseline stands behind what is faster."""
+    faster = [run.number for run, result in results if result.is_faster]
+    others = [run.number for run, result in results if not result.is_faster]
+    rows = {row.number: row.row for row in view.rows}
+    base = [row.number for row in view.rows if row.baseline]
+    ranked = dict.fromkeys([*faster, *base, *others, *rows])
     return Throughput(
-        rows=tuple(each.row for each in sorted(view.rows, key=_rank)),
+        rows=tuple(rows[number] for number in ranked),
         ticks=view.ticks,
         caption=view.caption,
         limits=(),
@@ -177,12 +210,6 @@ def _words_of(each: RunRow) -> str:
     """What the user wrote about a run."""
     group = f" ({each.group})" if each.group else ""
     return f"{each.row.label}{group}: {each.note}" if each.note else f"{each.row.label}{group}"
-
-
-def _rank(each: RunRow) -> tuple[int, float]:
-    """What is clearly faster, then the baseline, then the rest; the fastest of them first."""
-    faster = each.row.clear and not each.row.harm
-    return 0 if faster else 1 if each.baseline else 2, -each.row.bar
 
 
 def _folds(
@@ -240,23 +267,6 @@ def report_name(session: Session) -> str:
     """What a session's report is called where nobody says: "workbench-" and the program's name."""
     name = re.sub(r"[^\w.-]+", "-", session.name).strip("-.") or "program"
     return f"workbench-{name}.html"
-
-
-def best_run(session: Session, base: Run) -> Run:
-    """The run that is clearly faster than the baseline, by most; else the baseline's."""
-    ratios = [(session.ratio(run, base), run) for run in session.runs]
-    faster = [(ratio.ratio, run) for ratio, run in ratios if ratio and ratio.verdict == "faster"]
-    return max(faster, key=lambda each: each[0], default=(1.0, base))[1]
-
-
-def _shown_run(session: Session, base: Run) -> Run:
-    """The best run; where none is clearly faster, the one that is nearest to it."""
-    best = best_run(session, base)
-    ratios = [(session.ratio(run, base), run) for run in session.runs if run is not base]
-    known = [(ratio.ratio, run) for ratio, run in ratios if ratio]
-    if best is not base or not known:
-        return best
-    return max(known, key=lambda each: each[0])[1]
 
 
 def _files(session: Session, runs: Sequence[Run]) -> Iterator[tuple[str, str]]:

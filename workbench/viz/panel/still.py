@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -28,13 +29,14 @@ _DRAW_AFTER_S = 1.0
 class DisplayedStill:
     """The picture of a panel beside it in the notebook, which follows its state."""
 
-    def __init__(self, bundle: Callable[[], dict[str, str]]) -> None:
+    def __init__(self, bundle: Callable[[], dict[str, str]], busy: Callable[[], bool]) -> None:
         """Nothing is displayed yet.
 
         Args:
           bundle: draws it: by MIME type.
+          busy: whether a run goes on, which drawing would slow; its end has it drawn.
         """
-        self._bundle = bundle
+        self._bundle, self._busy = bundle, busy
         self._handle: Any = None
         self._timer: threading.Timer | None = None
 
@@ -53,6 +55,8 @@ class DisplayedStill:
         self._timer.start()
 
     def _draw(self) -> None:
+        if self._busy():
+            return
         self._handle.update(self._bundle(), raw=True)
 
 
@@ -74,7 +78,8 @@ def panel_still(
       view, state, settings: as of `PanelPage`.
     """
     if run is None or base is None:
-        return f"<p>Workbench, {session.name}: {NOTHING_RAN}</p>", f"Workbench: {NOTHING_RAN}"
+        words = f"Workbench, {html.escape(session.name)}: {NOTHING_RAN}"
+        return f"<p>{words}</p>", f"Workbench: {NOTHING_RAN}"
     still, known, title = still_html(contents, run, base), list(settings), session.name
     for share in _SHARES:
         page = panel_page(session, contents, view, state, known, [run], base, DATA_BYTES // share)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import anywidget
@@ -74,7 +74,7 @@ class PanelWidget(anywidget.AnyWidget):
     status = traitlets.Unicode("").tag(sync=True)
     news: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     shape = traitlets.Unicode("").tag(sync=True)
-    # Rises when the program's graphs and predictions become known.
+    # How often the program's graphs and predictions have become known.
     learned = traitlets.Int(0).tag(sync=True)
     saved = traitlets.Unicode("").tag(sync=True)
     # How often names, notes, groups or deletions of runs have changed.
@@ -137,6 +137,23 @@ class PanelWidget(anywidget.AnyWidget):
         setting = setting_of(self.session.completed(wish))
         choices_of(setting.state()["chosen"], known_toggles(self.session))
         self.set_toggles(setting, [name for name in TOGGLES if name != "cut" or setting.cut])
+
+    def take_values(self, values: Mapping[str, Any]) -> None:
+        """Puts the toggles, and when blocks end, where a page has them, at once or not at all.
+
+        Args:
+          values: by name; others than these are passed over.
+
+        Raises:
+          OptionError: a value that its toggle has not.
+        """
+        names = [name for name in (*TOGGLES, "stop_when_clear") if name in values]
+        try:
+            with self.hold_trait_notifications():
+                for name in names:
+                    setattr(self, name, values[name])
+        except traitlets.TraitError as error:
+            raise OptionError(str(error)) from None
 
     def set_toggles(self, setting: PanelSetting, names: Iterable[str]) -> None:
         """Puts these toggles where a setting has them, at once."""

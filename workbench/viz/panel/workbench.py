@@ -17,6 +17,7 @@ from workbench.errors import OptionError, WorkbenchError
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.background import Job
 from workbench.experiments.session.history import History
+from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
 from workbench.files.atomic_file import replacing
@@ -99,10 +100,11 @@ class Workbench(PanelWidget):
         super().__init__(session, setting, cut, panel_view(session, self._groups))
         self._contents = Contents(self.session)
         self._job: Job[Any] | None = None
+        self._graphs: LearnedGraphs | None = None
         self._preview = GraphPreview(self.session, lambda markup: self.set_trait("shape", markup))
         self._waiting: Optimizations | None = None
         self._answers = Answers(self.session, self._contents)
-        self._still = DisplayedStill(self._still_bundle)
+        self._still = DisplayedStill(self._still_bundle, lambda: bool(self.job["running"]))
         self._saying = threading.RLock()
         self._history: History[PanelState] = History()
         self._last = self._state()
@@ -259,11 +261,6 @@ class Workbench(PanelWidget):
         """Draws anew what has the words of runs in it."""
         self._note_change()
         self._contents.forget()
-        numbers = [run.number for run in self.session.runs]
-        if self.base not in numbers:
-            self.base = 0
-        if self.shown not in numbers:
-            self.shown = 0
         self._list_runs()
         self.edited += 1
         self._say()
@@ -299,14 +296,16 @@ class Workbench(PanelWidget):
         self._preview.begin()
 
     def _start(self, begin: Callable[[], Job[Any]], words: str) -> Job[Any]:
+        self.session.require_free()
+        before = self.job, self.status, self.news
         self._preview.cancel()
         self._show_job(running("Starting a child process"))
         self.status, self.news = words, {}
         try:
             self._job = begin()
         except BaseException:
-            self._show_job(NOTHING)
-            self.status = READY
+            self.job, self.status, self.news = before
+            self._preview.go_on()
             raise
         return self._job
 
@@ -316,9 +315,11 @@ class Workbench(PanelWidget):
     def _progress(self, words: str) -> None:
         self._show_job(running(words))
         # What is measured shows before the rest of the run is over.
-        if len(self.session.runs) != len(self.run_list):
+        listed = {each["number"] for each in self.run_list}
+        new = [run for run in self.session.runs if run.number not in listed]
+        if new:
             self._list_runs()
-            self._show_result(self.session.runs[-1])
+            self._show_result(new[-1])
 
     def _show_result(self, run: Run) -> None:
         self.shown = run.number
@@ -327,9 +328,18 @@ class Workbench(PanelWidget):
     def _ended(self, job: Job[Any]) -> None:
         """Called on the thread of the job."""
         shown = failed(job.error, cancelled=job.cancelled) if job.error else NOTHING
-        if self.session.predictions is not None and not self.learned:
-            self._contents.learned()
-            self.learned = 1
+        try:
+            self._show_end(job)
+        finally:
+            self._show_job(shown)
+            self.status = shown.words or READY
+            self._still.draw_soon()
+            self._preview.go_on()
+            self._go_on()
+
+    def _show_end(self, job: Job[Any]) -> None:
+        """Shows what a job has left."""
+        self._note_graphs()
         self._regroup()
         self._list_runs()
         best = job.result if isinstance(job.result, Best) else None
@@ -342,18 +352,23 @@ class Workbench(PanelWidget):
             self._open_news(run)
         if best:
             self.news = news_of_search(best)
-        self._show_job(shown)
-        self.status = shown.words or READY
         self._say()
         self._say_all()
-        self._still.draw_soon()
-        self._go_on()
+
+    def _note_graphs(self) -> None:
+        """Has drawn anew what rests on the program's graphs, where others are known than before."""
+        graphs = self.session.graphs
+        if self.session.predictions is not None and graphs is not self._graphs:
+            self._graphs = graphs
+            self._contents.learned()
+            self.learned += 1
 
     def _run_of(self, result: Best | Run | None) -> Run | None:
-        """The run that a job has ended with."""
+        """The run that a job has ended with; None where it was deleted meanwhile."""
         if isinstance(result, Best):
             return self.session.run_of(result.optimizations)
-        return result
+        number = result.number if result is not None else 0
+        return next((run for run in self.session.runs if run.number == number), None)
 
     def _go_on(self) -> None:
         """Begins the run that waited for the one that has ended."""
@@ -383,10 +398,12 @@ class Workbench(PanelWidget):
 
     def _list_runs(self) -> None:
         runs = self.session.runs
-        if runs and not self.base:
-            self.base = next((r.number for r in runs if r.is_baseline), runs[0].number)
-        if runs and not self.shown:
-            self.shown = runs[-1].number
+        numbers = [run.number for run in runs]
+        if self.base not in numbers:
+            own = (run.number for run in runs if run.is_baseline)
+            self.base = next(own, numbers[0] if numbers else 0)
+        if self.shown not in numbers:
+            self.shown = numbers[-1] if numbers else 0
         self.run_list = run_list(self.session)
 
     def _note_stop(self, change: Any) -> None:
@@ -431,8 +448,8 @@ class Workbench(PanelWidget):
         }
 
     def _ipython_display_(self) -> None:
-        # It is built while the page loads.
-        self.draw_shape()
+        self._note_graphs()  # They may have been built by code.
+        self.draw_shape()  # It is built while the page loads.
         self._say()  # The notebook may have a variable for it by now.
         self._still.display()
         show_widget(self)

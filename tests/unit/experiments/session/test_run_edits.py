@@ -53,6 +53,15 @@ def test_what_was_changed_is_taken_back_and_done_again(session):
     assert session.runs == before
 
 
+def test_a_change_of_another_thread_meanwhile_is_kept(session):
+    before = session._kept.edits
+    session.delete_run(3)
+    assert session._kept.edits is not before
+    # Words are added to what is there when they are, not to what was there when they were asked.
+    session._kept.edit(lambda edits: edits.described(2, {"name": "mine"}))
+    assert words(session) == [(1, "", "", ""), (2, "mine", "", "")]
+
+
 def test_a_run_that_was_deleted_keeps_its_number(session):
     session.delete_run(3)
     session.add(measured([OFF, WIDE]), [OFF, WIDE])

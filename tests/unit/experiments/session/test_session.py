@@ -29,11 +29,11 @@ from tests.builders.sessions import (
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions
 from workbench.core.what_if.predictions import Predicted, Withheld
-from workbench.errors import OptionError, RunError
+from workbench.errors import OptionError, RunError, TraceError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.program import Program
+from workbench.experiments.session import learned_graphs, setting_predictions
 from workbench.experiments.session import session as module
-from workbench.experiments.session import setting_predictions
 from workbench.experiments.session.background import Job
 from workbench.experiments.session.run import Run
 from workbench.experiments.session.session import Session
@@ -130,6 +130,8 @@ REFUSED = [
     ({"program": build}, "expected a wb.Program, .* give wb.Program"),
     ({"baseline": "stage"}, "a setting is 'stage'; expected wb.Optimizations"),
     ({"budget_s": 0}, "budget_s is 0; expected seconds above 0"),
+    ({"budget_s": float("inf")}, "budget_s is inf; expected seconds above 0 and at most a day"),
+    ({"budget_s": "30s"}, "budget_s is '30s'; expected seconds above 0"),
     ({"trace_steps": -1}, "trace_steps is -1; expected an integer of at least 0"),
 ]
 
@@ -356,6 +358,42 @@ def test_graphs_that_cannot_be_built_leave_the_run_and_the_reason(
     )
     session.learn_graphs(progress=False)
     assert isinstance(session.predict(STAGE), Predicted)
+
+
+def test_a_trace_that_cannot_be_simulated_leaves_the_graphs(
+    traced: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    def fails(*arguments: Any) -> Any:
+        raise TraceError("no step is whole")
+
+    monkeypatch.setattr(learned_graphs, "predictor", fails)
+    session = Session(PROGRAM)
+    run = session.run(STAGE, progress=False)
+    found = session.predict(STAGE)
+    assert isinstance(found, Withheld)
+    assert found.reason == "its trace could not be simulated: no step is whole"
+    assert session.boundary_of(OFF) is not None
+    # Predictions of another trace need no other graphs.
+    monkeypatch.undo()
+    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    session.add(with_trace(run.comparison), [OFF, STAGE])
+    assert isinstance(session.predict(STAGE), Predicted) and traced == ["tiny"]
+
+
+@pytest.mark.usefixtures("traced")
+def test_times_are_learned_of_graphs_that_were_built_alone(monkeypatch: pytest.MonkeyPatch):
+    kept: list[str] = []
+    monkeypatch.setattr(module, "learn_phases_of_predictions", lambda *_: kept.append("times"))
+
+    def fails(*arguments: Any) -> Any:
+        raise RunError("no graph")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(setting_predictions, "learned_graphs", fails)
+        Session(PROGRAM).run(STAGE, progress=False)
+    assert kept == []
+    Session(PROGRAM).run(STAGE, progress=False)
+    assert kept == ["times"]
 
 
 @pytest.mark.usefixtures("traced")

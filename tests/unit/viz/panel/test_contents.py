@@ -7,12 +7,21 @@ import re
 import pytest
 
 from tests.builders.panel_sessions import panel_session
-from tests.builders.sessions import OFF, measured
+from tests.builders.sessions import OFF, SMART, measured
 from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.toggle import Toggle
 from workbench.errors import TraceError
 from workbench.viz.panel.tabs import contents as module
-from workbench.viz.panel.tabs.contents import BOUNDARY, TABS, TIMELINE, TWO_RUNS, WHAT_IF, Contents
+from workbench.viz.panel.tabs.contents import (
+    BOUNDARY,
+    FINDINGS,
+    TABS,
+    TIMELINE,
+    TWO_RUNS,
+    WHAT_IF,
+    Content,
+    Contents,
+)
 
 
 def text(markup):
@@ -63,6 +72,20 @@ def test_what_cannot_be_shown_says_why(session, monkeypatch):
     off = session.runs[0]
     shown = Contents(session).of(off, off, "memory").html
     assert shown == '<p class="wb-sentence">The trace has &lt;no&gt; steps.</p>'
+
+
+def test_a_run_in_the_place_of_a_deleted_one_is_seen_by_what_shows_all_runs(session, monkeypatch):
+    monkeypatch.setitem(module._MAKERS, FINDINGS, lambda _: Content(html=str(session.runs)))
+    off, contents = session.runs[0], Contents(session)
+    before = contents.of(off, off, FINDINGS).html
+    session.delete_run(3)
+    session.add(measured([OFF, SMART]), [OFF, SMART])
+    now = contents.of(off, off, FINDINGS).html
+    assert "Inline executor" not in now and now != before
+    session.describe_run(2, name="mine")
+    assert contents.of(off, off, FINDINGS).html == now
+    contents.forget()
+    assert contents.of(off, off, FINDINGS) is not None and (FINDINGS in module._NAMING)
 
 
 def test_what_was_worked_out_is_kept(session):

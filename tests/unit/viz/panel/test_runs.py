@@ -6,6 +6,7 @@ import pytest
 
 from tests.builders.panel_sessions import panel_session
 from tests.builders.sessions import OFF, PROGRAM, STAGE, measured
+from workbench.core.optimizations import Optimizations
 from workbench.experiments.session.session import Session
 from workbench.viz.panel.tabs.runs import runs_view
 
@@ -57,6 +58,16 @@ def test_a_prediction_stands_at_its_ratio_of_the_baseline(session):
     assert view.predicts
     assert view.calibration is not None
     assert len(view.calibration.points) == 2
+
+
+def test_a_prediction_of_another_batch_is_a_ratio_of_samples(session):
+    half = Optimizations(batch_size=4)
+    (run,) = session.add(measured([OFF, half]), [OFF, half])
+    found = session.predict(half)
+    row = runs_view(session, run, session.runs[0]).rows[-1].row
+    axis = runs_view(session, run, session.runs[0]).one
+    assert found.scenario.batch_ratio == 0.5
+    assert row.predicted_at == pytest.approx(found.ratio * axis)
 
 
 def test_every_mark_lies_on_the_axis(session):

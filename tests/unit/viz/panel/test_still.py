@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.builders.panel_sessions import panel_session
+from tests.builders.sessions import build
 from tests.ui.synthetic import dlrm_trace
+from workbench.experiments.program.program import Program
+from workbench.experiments.session.session import Session
 from workbench.viz.panel import still as module
 from workbench.viz.panel.settings.groups import groups_of
 from workbench.viz.panel.settings.known_settings import stored_settings
@@ -34,6 +37,12 @@ def kept(monkeypatch):
         return len(picture)
 
     return size
+
+
+def test_a_name_of_a_program_is_text_before_anything_has_run():
+    session = Session(Program(name="<img src=x onerror=alert(1)>", build=build))
+    picture, _ = panel_still(session, Contents(session), None, None, {}, {}, [])
+    assert "<img" not in picture and "&lt;img" in picture
 
 
 def test_a_long_trace_leaves_it_below_its_limit(kept):

@@ -368,8 +368,9 @@ class TestShape:
         monkeypatch.setattr(engine, "baseline_graph", waits)
         panel = Workbench(PROGRAM)
         panel.draw_shape()
+        job = panel._preview.job
         panel.run(wait=True)
-        assert panel._preview.job.wait(20) and panel._preview.job.cancelled
+        assert job.wait(20) and job.cancelled
         assert panel.shape == "" and panel.shown == 1
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
+
+from workbench.own_code import running_shell
 
 
 def notebook_variables() -> dict[str, Any]:
     """The variables by name; none outside of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell: Any = ipython.get_ipython() if ipython is not None else None
+    shell = running_shell()
     return dict(shell.user_ns) if shell is not None else {}

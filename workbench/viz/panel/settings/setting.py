@@ -11,6 +11,7 @@ from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.toggles.built_in import EXECUTOR, FUSION, STAGE, WITH_POSITIONS
 from workbench.core.toggles.toggle import Choice
 from workbench.errors import OptionError
+from workbench.viz.panel.settings.choices import text_of
 
 OFF, OWN, SMART, MOVED = STAGE.values
 _, V1, V2, GROUPED, AUTO = FUSION.values
@@ -98,7 +99,7 @@ class PanelSetting:
     def state(self) -> dict[str, Any]:
         """The fields in their order, as a browser has them: choices are texts by name."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**plain, "chosen": {each.toggle.name: str(each.value) for each in self.chosen}}
+        return {**plain, "chosen": {each.toggle.name: text_of(each.value) for each in self.chosen}}
 
     def optimizations(self) -> Optimizations:
         """What a program is built and run with."""

@@ -55,7 +55,7 @@ _OF_NO_RUN = (THROUGHPUT, WHAT_IF)
 OF_ALL_RUNS = (THROUGHPUT, FINDINGS, WHAT_IF)
 AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
 # What has the names of runs in it.
-_NAMING = (THROUGHPUT, TIMELINE, TWO_RUNS)
+_NAMING = (*OF_ALL_RUNS, TIMELINE, TWO_RUNS)
 # What changes once the program's graphs are built, its ids read and other settings predicted.
 OF_GRAPHS = (THROUGHPUT, BOUNDARY, FINDINGS, LENS, WHAT_IF)
 # What a click on the words about a missing trace captures.
@@ -130,7 +130,7 @@ class Contents:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.search: Best | None = None
-        self._known: dict[tuple[int, int, str, int], Content] = {}
+        self._known: dict[tuple[int, int, str, tuple[int, ...]], Content] = {}
         self._facts: dict[int, StepFacts] = {}
         self._making = threading.RLock()
 
@@ -139,7 +139,8 @@ class Contents:
 
         What cannot be shown is said in its place.
         """
-        runs = len(self._session.runs) if tab in OF_ALL_RUNS else 0
+        all_runs = self._session.runs if tab in OF_ALL_RUNS else ()
+        runs = tuple(each.number for each in all_runs)
         beside = base.number if tab in against_base(run) else 0
         key = (0 if tab == WHAT_IF else run.number, beside, tab, runs)
         # One at a time: what draws the kept picture and what a click asks for is the same.

@@ -16,7 +16,6 @@ from workbench.viz.comparison.environment import machine_note
 from workbench.viz.comparison.receipt import Receipt, receipt
 from workbench.viz.comparison.tables import blocks_table
 from workbench.viz.comparison.view import interval_caption
-from workbench.viz.panel.settings.predicted_rate import steps_per_s
 from workbench.viz.panel.tabs.ratio_rows import RunRow, ratio_axis, run_name, run_row
 from workbench.viz.style import format
 from workbench.viz.style.table import Table
@@ -103,15 +102,16 @@ def runs_view(session: Session, shown: Run, base: Run) -> RunsView:
 
 def _predicted_ratios(session: Session, base: Run) -> dict[int, float | None]:
     """What is predicted of each run's setting against that of the baseline."""
-    rates = {run.number: _predicted_rate(session, run) for run in session.runs}
-    before = rates[base.number]
-    return {number: rate / before if rate and before else None for number, rate in rates.items()}
-
-
-def _predicted_rate(session: Session, run: Run) -> float | None:
-    """Steps/s that are predicted of a run's setting, from what its baseline measured."""
-    prediction = session.predict(run.optimizations)
-    return steps_per_s(session, prediction) if isinstance(prediction, Predicted) else None
+    found = {run.number: session.predict(run.optimizations) for run in session.runs}
+    # Ratios of samples/s, as those that are measured.
+    ratios = {
+        number: each.ratio if isinstance(each, Predicted) else None
+        for number, each in found.items()
+    }
+    before = ratios[base.number]
+    return {
+        number: ratio / before if ratio and before else None for number, ratio in ratios.items()
+    }
 
 
 def _groups(rows: Sequence[RunRow]) -> tuple[tuple[str, tuple[RunRow, ...]], ...]:

@@ -14,6 +14,10 @@ const NOT_FETCHED = "This view was not opened while the kernel was connected; ru
 const PANEL_NO_KERNEL = "The kernel is not connected. Views still work.";
 const IDLE = { running: false, share: null, words: "", left: "", phases: [], error: "", details: "" };
 
+// What measures has the setting with it: a change that the page has made waits its turn while the
+// kernel is busy, and a message does not.
+const WITH_SETTING = ["run", "run_when_free", "find_best"];
+
 // What both have: state by name, who listens, and what was said of settings.
 function newHost(view, state, live) {
   const listeners = new Set();
@@ -77,7 +81,11 @@ export function hostOfModel(model, signal) {
     model.set(name, value);
     model.save_changes();
   };
-  host.act = (kind, rest = {}) => host.live && model.send({ kind, ...rest });
+  const setting = () => Object.fromEntries([...SETTING_FIELDS, "stop_when_clear"].map((name) => [name, state[name]]));
+  host.act = (kind, rest = {}) => {
+    const values = WITH_SETTING.includes(kind) ? { values: setting() } : {};
+    return host.live && model.send({ kind, ...values, ...rest });
+  };
   host.status = () => (host.live ? state.status || "" : PANEL_NO_KERNEL);
   host.job = () => (host.live && state.job) || IDLE;
   const tellStatus = (words) => {

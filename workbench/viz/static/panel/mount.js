@@ -70,7 +70,7 @@ function keepKeys(root, host, signal) {
   root.addEventListener("keydown", (event) => {
     if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
     // what is typed has an undo of its own
-    const typing = event.target.closest("input[maxlength], textarea");
+    const typing = event.target.closest("input[maxlength], input[type=search], textarea");
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !typing) {
       host.act(event.shiftKey ? "redo" : "undo");
       event.preventDefault();
