@@ -38,7 +38,7 @@ def check_servers(target: str, jobs: Sequence[str] = ("ps",)) -> None:
         )
 
 
-def tasks_without_library(target: str, config: v1.ConfigProto) -> list[str]:
+def tasks_without_library(target: str, config: tf.compat.v1.ConfigProto) -> list[str]:
     """Tasks of a cluster whose process has not loaded Workbench's library.
 
     Args:

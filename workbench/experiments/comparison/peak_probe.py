@@ -26,7 +26,7 @@ _LAYER = 512
 # In a core's own cache; of each core, more than that; of all cores, more than any cache.
 _CACHED_BYTES = 128 << 10
 _SHARED_BYTES = 4 << 20
-_FAR_BYTES = 128 << 20
+_FAR_BYTES, _FEWEST_FAR_BYTES = 128 << 20, 16 << 20
 _LINE_FLOATS = 16
 _LINES = 1 << 12
 _TEXT_ROWS = 4096
@@ -44,11 +44,16 @@ def measured(cores: int) -> Peaks:
         multiply_adds={dtype: _rate(cores, _product(dtype)) for dtype in MULTIPLIED},
         cached_bytes=_rate(cores, _copy(_CACHED_BYTES)),
         shared_bytes=_rate(cores, _copy(_SHARED_BYTES)),
-        memory_bytes=_rate(cores, _copy(_FAR_BYTES // cores)),
+        memory_bytes=_rate(cores, _copy(_far_bytes(cores))),
         cached_lines=_rate(cores, _reads(_SHARED_BYTES)),
-        lines=_rate(cores, _reads(_FAR_BYTES // cores)),
+        lines=_rate(cores, _reads(_far_bytes(cores))),
         fields=_rate(cores, _text),
     )
+
+
+def _far_bytes(cores: int) -> int:
+    """Of one core: together more than the shared caches hold, and each more than its own does."""
+    return max(_FAR_BYTES // cores, _FEWEST_FAR_BYTES)
 
 
 def _rate(cores: int, make: Make) -> float:

@@ -375,7 +375,7 @@ def test_a_trace_that_cannot_be_simulated_leaves_the_graphs(
     assert session.boundary_of(OFF) is not None
     # Predictions of another trace need no other graphs.
     monkeypatch.undo()
-    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    every_replay_holds(monkeypatch)
     session.add(with_trace(run.comparison), [OFF, STAGE])
     assert isinstance(session.predict(STAGE), Predicted) and traced == ["tiny"]
 

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from tests.builders.panel_sessions import panel_session
+from tests.builders.replays import every_replay_holds
 from tests.builders.sessions import (
     OFF,
     PROGRAM,
@@ -17,7 +18,6 @@ from tests.builders.sessions import (
     measured,
 )
 from tests.builders.small_models import MODEL
-from workbench.core.what_if import what_if
 from workbench.errors import OptionError, RunError
 from workbench.experiments.session import session as engine
 from workbench.experiments.session import setting_predictions
@@ -61,7 +61,7 @@ def held(monkeypatch, sent):
     made = Held()
     monkeypatch.setattr(engine, "compare", made)
     monkeypatch.setattr(setting_predictions, "learned_graphs", lambda *_: learned())
-    monkeypatch.setattr(what_if, "HOLDS", 100.0)
+    every_replay_holds(monkeypatch)
     yield made
     made.go_on.set()
 

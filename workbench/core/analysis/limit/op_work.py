@@ -8,6 +8,7 @@ multiplies matrices, sums, copies, looks rows up or updates them reads and write
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Sequence
 
@@ -67,8 +68,12 @@ def _unknown(_: Tensors, __: Tensors) -> None:
     return None
 
 
-def _elementwise(_: Tensors, outputs: Tensors) -> Work:
+def _elementwise(inputs: Tensors, outputs: Tensors) -> Work | None:
+    """One operation for each number it makes; what makes fewer than it reads does something else."""
     numbers = [tensor for tensor in outputs if tensor.is_floating and not tensor.is_variable]
+    read = max((t.count for t in inputs if t.is_floating and not t.is_variable), default=0)
+    if any(tensor.count < read for tensor in numbers):
+        return None
     return Work(flops=float(sum(tensor.count for tensor in numbers)))
 
 
@@ -83,12 +88,15 @@ def _copy(_: Tensors, outputs: Tensors) -> Work:
 
 
 def _product(inputs: Tensors, outputs: Tensors) -> Work | None:
-    """[…, m, k] by [k, n], either transposed: as many multiply-adds as m k n, for each matrix."""
+    """[…, m, k] by […, k, n], either transposed: m k n multiply-adds for each matrix it makes."""
     factors = [tensor for tensor in inputs if tensor.argument in _FACTORS][:2]
-    if len(factors) < 2 or not outputs or len(outputs[0].shape) < 2:
+    if not outputs or [len(t.shape) < 2 for t in (*factors, outputs[0])] != [False] * 3:
         return None
     made = outputs[0]
-    flops = _MULTIPLY_ADD * factors[0].count * made.shape[-1]
+    one_of_each = [math.prod(t.shape[-2:]) for t in (*factors, made)]
+    # m k times k n, by m n
+    inner = math.isqrt(one_of_each[0] * one_of_each[1] // max(1, one_of_each[2]))
+    flops = _MULTIPLY_ADD * made.count * inner
     moved = _bytes(factors) + made.bytes
     return _moved(moved, flops, made.dtype) if made.dtype in MULTIPLIED else None
 
@@ -97,7 +105,7 @@ def _interaction(inputs: Tensors, outputs: Tensors) -> Work | None:
     """Dots of pairs of vectors [examples, n, d]; the gradient adds each pair twice."""
     vectors = next((tensor for tensor in (*inputs, *outputs) if len(tensor.shape) == 3), None)
     dots = next((tensor for tensor in (*outputs, *inputs) if len(tensor.shape) == 2), None)
-    if vectors is None or dots is None:
+    if vectors is None or dots is None or not outputs:
         return None
     times = 1 if len(outputs[0].shape) == 2 else 2
     flops = times * _MULTIPLY_ADD * dots.count * vectors.shape[-1]
@@ -198,7 +206,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
     (re.compile(pattern), rule)
     for pattern, rule in (
         (r"(Workbench|Fused)?(Batch)?MatMul(V\d)?$", _product),
-        (r"\w*(Conv[123]D|Einsum|LSTM|GRU|CudnnRNN|SparseMatMul|SparseTensorDense)", _unknown),
+        (r"\w*(Conv[123][Dd]|Einsum|LSTM|GRU|CudnnRNN|SparseMatMul|SparseTensorDense)", _unknown),
         (r"(Stateful)?PartitionedCall|(Stateless)?(While|If|Case)|XlaLaunch|\w*PyFunc", _unknown),
         (r"WorkbenchDotInteraction", _interaction),
         (r"Workbench\w*GroupedApplyAll", _dense_update),
@@ -207,13 +215,13 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
         (r"(Resource)?SparseApply|(Resource)?Scatter(Nd)?(Add|Sub|Mul|Update)", _row_update),
         (r"(Workbench)?(Resource)?Apply[A-Z]|Assign", _dense_update),
         (r"(Resource)?Gather(V2)?$|Workbench(Resource)?LocalLookUp$", _gather),
-        (r"WorkbenchEmbeddingGather|SparseSegment\w+(?<!Grad)$", _gather),
+        (r"WorkbenchEmbeddingGather|SparseSegment\w+(?<!Grad)(?<!GradV2)$", _gather),
         (r"\w*Decode(CSV|Csv)|\w*ParseExample|StringToNumber", _fields),
         # What hands tensors on, makes none, or waits.
         (r"Const$|Placeholder|Variable|VarHandleOp|ReadVariableOp|\w*Iterator", _nothing),
         (r"Identity|Reshape|ExpandDims|Squeeze|StopGradient|EnsureShape", _nothing),
         (r"NoOp|_?Arg$|_?Retval|_?(Host)?(Send|Recv)|WorkbenchBuffer|WorkbenchChoice", _nothing),
-        (r"(Ref)?(Enter|Exit|Merge|NextIteration|Switch|Select$)|LoopCond", _nothing),
+        (r"(Ref)?(Enter|Exit|Merge|NextIteration|Switch)|RefSelect$|LoopCond", _nothing),
         (r"Shape|Size$|Rank$|ControlTrigger|BroadcastGradientArgs", _nothing),
         (r"Stack|TensorList|TensorArray|PreventGradient", _nothing),
         # What goes through all of its tensors once.

@@ -32,6 +32,9 @@ def test_a_product_of_6_by_3_by_4(op, inputs):
 def test_products_of_several_matrices():
     found = work("BatchMatMulV2", "x=float64[2,6,3] y=float64[2,3,4]", "float64[2,6,4]")
     assert (found.flops, found.dtype) == (2 * 2 * 6 * 3 * 4, "float64")
+    # one matrix by many
+    found = work("BatchMatMulV2", "x=float32[8,16] y=float32[512,16,4]", "float32[512,8,4]")
+    assert found.flops == 2 * 512 * 8 * 16 * 4
 
 
 @pytest.mark.parametrize(
@@ -42,6 +45,9 @@ def test_products_of_several_matrices():
         ("Conv2D", "input=float32[1,8,8,1] filter=float32[3,3,1,1]", "float32[1,8,8,1]"),
         ("PartitionedCall", "args=float32[6,3]", "float32[6,3]"),
         ("WorkbenchGroupedLookUp", "tables=&float32[9,4]", "vectors=float32[2,4]"),
+        ("WorkbenchDotInteractionGrad", "float32[2,3,4] float32[2,6]", ""),
+        ("DepthwiseConv2dNative", "float32[1,8,8,1] float32[3,3,1,1]", "float32[1,8,8,1]"),
+        ("TopKV2", "input=float32[600] k=int32[]", "float32[5] int32[5]"),
     ],
 )
 def test_what_no_rule_knows(op, inputs, outputs):
