@@ -7,7 +7,7 @@ import sys
 import cloudpickle
 import pytest
 
-from workbench import free_memory
+from workbench import usable
 from workbench.experiments.comparison.applicable_toggles import NO_STOCK_LOOKUP
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.program.program import Built, Program
@@ -68,7 +68,7 @@ def test_all_measures_what_a_program_has():
 def test_what_does_not_fit_into_memory_is_measured_in_groups(tmp_path, monkeypatch):
     full = tmp_path / "meminfo"
     full.write_text("MemAvailable: 1 kB\n")
-    monkeypatch.setattr(free_memory, "_MEMINFO", full)
+    monkeypatch.setattr(usable, "_MEMINFO", full)
     said: list[str] = []
     found = compare(
         Program(name="plain", build=build),

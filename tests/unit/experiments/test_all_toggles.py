@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.builders.opened import OPENED
-from workbench import free_memory
+from workbench import usable
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.errors import OptionError, PlanError, RunError
 from workbench.experiments.comparison import applicable_toggles
@@ -157,17 +157,17 @@ def test_variants_that_do_not_fit_into_memory_form_groups_with_the_baseline(free
 
 def test_free_memory_is_read_from_the_machine_and_the_container(tmp_path, monkeypatch):
     meminfo, group = tmp_path / "meminfo", tmp_path / "cgroup"
-    monkeypatch.setattr(free_memory, "_MEMINFO", meminfo)
-    monkeypatch.setattr(free_memory, "_GROUP", group)
-    assert free_memory.free_bytes() == math.inf
+    monkeypatch.setattr(usable, "_MEMINFO", meminfo)
+    monkeypatch.setattr(usable, "_GROUP", group)
+    assert usable.free_bytes() == math.inf
     meminfo.write_text("MemTotal: 4000 kB\nMemAvailable: 3000 kB\n")
-    assert free_memory.free_bytes() == 3000 * 1024
+    assert usable.free_bytes() == 3000 * 1024
     group.mkdir()
     (group / "memory.max").write_text("max\n")
     (group / "memory.current").write_text("5\n")
-    assert free_memory.free_bytes() == 3000 * 1024
+    assert usable.free_bytes() == 3000 * 1024
     (group / "memory.max").write_text("105\n")
-    assert free_memory.free_bytes() == 100
+    assert usable.free_bytes() == 100
 
 
 def test_groups_are_one_comparison_with_ratios_to_their_own_baselines(monkeypatch):

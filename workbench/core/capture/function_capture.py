@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from workbench.core.trace.builder import StepRecord, build_trace
 from workbench.core.trace.meta import EXECUTOR, TraceMeta
 from workbench.core.trace.op_columns import OpColumns
 from workbench.core.trace.trace import Trace
+from workbench.usable import usable_cores
 
 _CPU = "/device:CPU:0"
 # What reading an element of a dataset outside of a function runs.
@@ -83,7 +83,7 @@ class FunctionRecorder:
         meta = TraceMeta(
             title=self._title,
             tensorflow=tf.version.VERSION,
-            cores=os.cpu_count(),
+            cores=usable_cores(),
             capacity={name: self._runner.options.capacity} if self._runner else {},
             inter_op_threads=tf.config.threading.get_inter_op_parallelism_threads(),
             source=EXECUTOR,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import statistics
 import threading
 import time
+
+from workbench.usable import usable_cores
 
 _PULSE_S = 0.0015
 _REST_S = 0.006
@@ -29,7 +30,7 @@ def packs_when_idle() -> bool | None:
     Returns:
       None when it cannot be told, because other processes keep the cores busy.
     """
-    if (os.cpu_count() or 1) < 2:
+    if usable_cores() < 2:
         return False
     for _ in range(_TRIES):
         if _known:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
-import os
 import threading
 from typing import Any
 
@@ -32,6 +31,7 @@ from workbench.core.trace.builder import StepRecord, build_trace
 from workbench.core.trace.meta import EXECUTOR, STEP_STATS, TraceMeta, UntracedSteps
 from workbench.core.trace.trace import Trace
 from workbench.errors import TraceError
+from workbench.usable import usable_cores
 
 v1 = tf.compat.v1
 _LOG = logging.getLogger("workbench")
@@ -201,7 +201,7 @@ class SessionRecorder:
         return TraceMeta(
             title=self._title,
             tensorflow=tf.version.VERSION,
-            cores=os.cpu_count(),
+            cores=usable_cores(),
             capacity={s.runner.stage: s.runner.options.capacity for s in self._stages},
             inter_op_threads=max(0, threads),
             source=STEP_STATS if self._step_stats else EXECUTOR,

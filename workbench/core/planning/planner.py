@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.errors import OptionError
+from workbench.usable import usable_cores
 
 if TYPE_CHECKING:
     from workbench.core.trace.trace import Trace
@@ -76,7 +76,7 @@ def plan_stages(
             f"num_threads={chosen.num_threads} lets batches overtake each other; "
             "say reorder=True if their order does not matter"
         )
-    count = cores or (trace.meta.cores if trace else None) or os.cpu_count() or 1
+    count = cores or (trace.meta.cores if trace else None) or usable_cores()
     costs = node_costs(trace, boundary.view) if trace else None
     if include is None and exclude is None:
         include, exclude = chosen.include, chosen.exclude or None

@@ -36,7 +36,7 @@ from workbench.experiments.program.variant import (
     variants_of,
 )
 from workbench.experiments.worker.warm_python import warm_python
-from workbench.free_memory import free_bytes
+from workbench.usable import free_bytes
 
 # Of the budget, for the comparison itself where something comes after it.
 _LEAST_SHARE = 0.5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from workbench.experiments.comparison.provenance import provenance
 from workbench.experiments.worker.wire.messages import Opened
 from workbench.freed_memory import has_own_settings
+from workbench.usable import usable_cores
 
 
 def environment(opened: Opened) -> dict[str, Any]:
@@ -37,11 +37,6 @@ def machine() -> dict[str, Any]:
         "cores": usable_cores(),
         "system": f"{platform.system()} {platform.release()}",
     }
-
-
-def usable_cores() -> int:
-    """Cores that this process and its children may run on."""
-    return len(os.sched_getaffinity(0))
 
 
 def _cpu_model() -> str:

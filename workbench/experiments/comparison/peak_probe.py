@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from workbench.core.analysis.limit.peaks import MULTIPLIED, Peaks
-from workbench.experiments.comparison.environment import usable_cores
+from workbench.usable import usable_cores
 
 # The best of several short rounds counts: a machine does no more than it can.
 _ROUNDS, _ROUND_S = 8, 0.06

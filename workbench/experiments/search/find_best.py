@@ -10,7 +10,6 @@ from workbench.core.options import SmartStageOptions, StageOptions, require_at_l
 from workbench.core.toggles.toggle import Toggle
 from workbench.core.trace.trace import Trace
 from workbench.errors import OptionError
-from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.comparison.running.open_sessions import sample_trace
 from workbench.experiments.measurement.amounts import bytes_of, seconds_of
 from workbench.experiments.measurement.machine_load import machine_load, measuring
@@ -32,7 +31,7 @@ from workbench.experiments.search.search_input import SearchInput, search_input_
 from workbench.experiments.search.search_wait import planned_search, untraced_notes
 from workbench.experiments.search.space import impossibility, search_space
 from workbench.experiments.search.winner import without_parts
-from workbench.free_memory import free_bytes
+from workbench.usable import free_bytes, usable_cores
 
 # Of the free memory, for the parent and for others.
 _FREE_SHARE = 0.9

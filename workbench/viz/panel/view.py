@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from workbench.experiments.comparison.environment import usable_cores
 from workbench.experiments.session.session import Session
+from workbench.usable import usable_cores
 from workbench.viz.panel.settings.group import SECTIONS, Group
 from workbench.viz.panel.settings.setting import PanelSetting
 from workbench.viz.panel.tabs.contents import (

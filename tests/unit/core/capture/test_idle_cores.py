@@ -56,7 +56,7 @@ def on(monkeypatch: pytest.MonkeyPatch):
     """Makes this process run on a machine."""
     monkeypatch.setattr(idle_cores, "_known", [])
     monkeypatch.setattr(idle_cores, "_data", bytes)
-    monkeypatch.setattr(idle_cores.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(idle_cores, "usable_cores", lambda: 2)
 
     def use(machine: Machine) -> Machine:
         monkeypatch.setattr(idle_cores, "time", machine)
@@ -84,7 +84,7 @@ def test_a_busy_machine_tells_nothing_and_is_asked_again(on):
 
 def test_one_core_has_nothing_to_pack(on, monkeypatch: pytest.MonkeyPatch):
     machine = on(Machine(2.0))
-    monkeypatch.setattr(idle_cores.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(idle_cores, "usable_cores", lambda: 1)
     assert idle_cores.packs_when_idle() is False
     assert machine.now == 1.0
 

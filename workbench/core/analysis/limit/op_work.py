@@ -69,7 +69,7 @@ def _unknown(_: Tensors, __: Tensors) -> None:
 
 
 def _elementwise(inputs: Tensors, outputs: Tensors) -> Work | None:
-    """One operation for each number it makes; what makes fewer than it reads does something else."""
+    """One operation for each number; what makes fewer than it reads does something else."""
     numbers = [tensor for tensor in outputs if tensor.is_floating and not tensor.is_variable]
     read = max((t.count for t in inputs if t.is_floating and not t.is_variable), default=0)
     if any(tensor.count < read for tensor in numbers):

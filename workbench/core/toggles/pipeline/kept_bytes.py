@@ -9,8 +9,8 @@ from typing import Any
 from workbench.core.toggles.pipeline.session_graph import GraphPipeline
 from workbench.core.toggles.pipeline.transformations import Transformation
 from workbench.errors import UnsupportedError
-from workbench.free_memory import free_bytes
 from workbench.number_words import size
+from workbench.usable import free_bytes
 
 # Of what is free: a process has several sessions at a time, each with a cache.
 _SHARE = 0.2

@@ -7,11 +7,11 @@ over datasets.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from workbench.core.toggles.pipeline.transformations import Pipeline, Transformation
 from workbench.errors import UnsupportedError
+from workbench.usable import usable_cores
 
 PREFETCH, PARALLEL_MAP = "prefetch", "parallel_map"
 PRIVATE_THREADS, NOT_DETERMINISTIC = "private_threads", "not_deterministic"
@@ -82,7 +82,7 @@ def _private_threads(pipeline: Pipeline) -> Any:
             f"the dataset has private threads already: {threads.private_threadpool_size or 'all'}"
         )
     wanted = _no_options()
-    wanted.threading_options.private_threadpool_size = len(os.sched_getaffinity(0))
+    wanted.threading_options.private_threadpool_size = usable_cores()
     return wanted
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from workbench.core.optimizations import Optimizations
@@ -12,6 +11,7 @@ from workbench.core.trace.trace import Trace
 from workbench.experiments.program.program import Built
 from workbench.experiments.program.variant import LEARNING
 from workbench.experiments.worker.steps.threads import ask_for_threads
+from workbench.usable import usable_cores
 
 
 def stock_config(built: Built) -> Any:
@@ -55,7 +55,7 @@ def _add_missing_pools(config: Any, optimizations: Optimizations) -> None:
     asked = [s.stage_subgraph_thread_pool_id for s in stages if s.use_stage_subgraph_thread_pool]
     if not asked or stage_pools(config):
         return
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     left = cores - (config.intra_op_parallelism_threads or cores)
     pool = ThreadPoolOptions(intra_op_threads_num=max(1, left), global_name="stage")
     add_stage_pools(config, [pool] * (max(asked) + 1))

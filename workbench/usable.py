@@ -1,13 +1,19 @@
-"""Memory that processes can still take on this machine."""
+"""What processes may use of this machine: cores and free memory."""
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 from pathlib import Path
 
 _GROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
+
+
+def usable_cores() -> int:
+    """Cores that this process and its children may run on."""
+    return len(os.sched_getaffinity(0))
 
 
 def free_bytes() -> float:
