@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 
 import numpy as np
@@ -11,6 +12,7 @@ from tensorflow.python.eager import context
 
 import workbench as wb
 from tests.builders.stock_python import stock_outputs
+from workbench.exporting.saved_proto import read_saved_model
 from workbench.ops import (
     AdagradOptimizer,
     CBFFilter,
@@ -247,6 +249,49 @@ def test_what_a_stage_hands_out_becomes_an_input(tmp_path):
     assert stock_outputs(tmp_path / "out", by_stage, tmp_path)["y"].tolist() == [15, 26]
     by_name = dict(zip(("ids", "other"), given, strict=True))
     assert stock_outputs(tmp_path / "named", by_name, tmp_path)["y"].tolist() == [15, 26]
+
+
+def test_default_values_of_inputs_stay(tmp_path):
+    x = v1.placeholder(tf.float32, [], "x")
+    signature = v1.saved_model.build_signature_def(
+        {"x": v1.saved_model.build_tensor_info(x)},
+        {"y": v1.saved_model.build_tensor_info(x + 1)},
+        "a/method",
+    )
+    signature.defaults["x"].CopyFrom(tf.make_tensor_proto(4.0))
+    with v1.Session() as session:
+        wb.export(session, tmp_path / "out", signatures={"s": signature})
+    (meta,) = read_saved_model(tmp_path / "out").meta_graphs
+    assert meta.signature_def["s"].defaults["x"] == signature.defaults["x"]
+    assert meta.signature_def["s"].method_name == "a/method"
+
+
+@pytest.mark.parametrize("saved", [False, True], ids=["session", "folder"])
+def test_every_file_that_a_model_names_is_copied(saved, tmp_path):
+    words, own = tmp_path / "words.txt", tmp_path / "own"
+    words.write_text("apple banana")
+    file = tf.constant(str(words))
+    v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, file)
+    # No op that fills a table from a file reads it.
+    known = tf.strings.split([tf.io.read_file(file)]).values
+    start = tf.lookup.KeyValueTensorInitializer(known, tf.range(2, dtype=tf.int64), tf.string)
+    text = v1.placeholder(tf.string, [None], "text")
+    ids = tf.lookup.StaticHashTable(start, -1).lookup(text)
+    rows = get_embedding_variable("user", 2).sparse_read(ids, read_only=True)
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        ends = {"text": text}, {"ids": ids, "rows": rows}
+        if saved:
+            v1.saved_model.simple_save(session, str(own), *ends, v1.tables_initializer())
+            words.unlink()
+        wb.export(own if saved else session, tmp_path / "out", **{} if saved else named(*ends))
+    shutil.rmtree(own) if saved else words.unlink()
+    given = {"text": np.array(["banana", "cherry"])}
+    assert stock_outputs(tmp_path / "out", given, tmp_path)["ids"].tolist() == [1, -1]
+
+
+def named(inputs: dict, outputs: dict) -> dict:
+    return {"inputs": inputs, "outputs": outputs}
 
 
 @pytest.mark.parametrize("monitored", [False, True])

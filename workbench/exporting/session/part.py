@@ -17,7 +17,9 @@ from workbench.exporting.session.stages import puts_of
 
 EMBEDDING = "WorkbenchEmbeddingVariable"
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
-_FILLS = "InitializeTable"
+# Ops that fill a hash table, and tables that nothing else fills.
+_FILLS, _FILLS_ANY = "InitializeTable", "LookupTableImport"
+_STATIC_TABLES = frozenset({"HashTable", "HashTableV2"})
 # Hints that belong to the session's machines, or name nodes that may be gone.
 _HINTS = ("_class", "_output_shapes")
 
@@ -56,7 +58,8 @@ def part_of(
       signatures: by name.
 
     Raises:
-      OptionError: an output depends on a placeholder that is no input.
+      OptionError: an output depends on a placeholder that is no input, or on an input of another
+        signature alone.
       UnsupportedError: an output depends on the input pipeline, or on Python code.
     """
     return _Cut(graph, graph_def, signatures).part()
@@ -83,14 +86,15 @@ class _Cut:
                     self._begin_at(name, key)
         reached: dict[str, set[str]] = {}
         for name, signature in self._signatures.items():
-            reached[name] = self._follow(f"signature {name!r}", _names(signature.outputs))
+            outputs, own = _names(signature.outputs), self._begins(_names(signature.inputs))
+            reached[name] = self._follow(f"signature {name!r}", outputs, own)
         kept = set().union(*reached.values())
         initializers = self._initializers(kept)
         for name in initializers:
-            kept |= self._follow("the initializer of a table", [f"^{name}"])
+            kept |= self._follow("the initializer of a table", [f"^{name}"], set())
         nodes = [self._copy(self._node(name), kept) for name in self._in_order(kept)]
         # An input that no output needs is an input all the same.
-        begins = {node_name(self._at(name)) for name in self._inputs} - kept
+        begins = self._begins(self._inputs) - kept
         nodes += [self._copy(self._node(name), kept) for name in sorted(begins)]
         return GraphPart(
             nodes=tuple(node for node in nodes if node.op not in VARIABLES | {EMBEDDING}),
@@ -112,6 +116,10 @@ class _Cut:
             tensor = self._instead[tensor]
         return tensor
 
+    def _begins(self, inputs: Iterable[str]) -> set[str]:
+        """Names of the nodes that stand for inputs."""
+        return {node_name(self._at(name)) for name in inputs}
+
     def _begin_at(self, tensor: str, key: str) -> None:
         """Has the part begin at a tensor."""
         name = tensor if ":" in tensor else f"{tensor}:0"
@@ -132,8 +140,9 @@ class _Cut:
         self._new[name] = node
         return f"{name}:0"
 
-    def _follow(self, signature: str, outputs: Iterable[str]) -> set[str]:
-        """Names of the nodes that outputs need."""
+    def _follow(self, signature: str, outputs: Iterable[str], own: set[str]) -> set[str]:
+        """Names of the nodes that outputs need; `own` has those of the signature's inputs."""
+        foreign = self._begins(self._inputs) - own
         reached: set[str] = set()
         waiting = [self._at(name) for name in outputs]
         while waiting:
@@ -145,6 +154,11 @@ class _Cut:
                 continue
             if name in reached or node.op == STAGE_TAKE:
                 continue
+            if name in foreign:
+                raise OptionError(
+                    f"{signature}: its outputs need {self._old_name(name)!r}, an input of another "
+                    "signature alone; give it as an input of both, or export each by itself"
+                )
             self._require_known(signature, node)
             reached.add(name)
             waiting += [self._at(each) for each in node.input]
@@ -155,8 +169,14 @@ class _Cut:
         return tuple(
             node.name
             for node in self._nodes.values()
-            if node.op.startswith(_FILLS) and node_name(node.input[0]) in kept
+            if node.op.startswith((_FILLS, _FILLS_ANY))
+            and node_name(node.input[0]) in kept
+            and (node.op.startswith(_FILLS) or self._table(node).op in _STATIC_TABLES)
         )
+
+    def _table(self, fill: Any) -> Any:
+        """The table that a node fills."""
+        return self._node(node_name(fill.input[0]))
 
     def _behind_stage(self, take: Any, tensor: str) -> str:
         """The tensor that is read in place of one that a stage hands out.
@@ -180,7 +200,7 @@ class _Cut:
 
     def _comes_from_inputs(self, tensors: Iterable[str]) -> bool:
         """Whether an input is among tensors, or among what they are computed from."""
-        begins = {node_name(self._at(name)) for name in self._inputs}
+        begins = self._begins(self._inputs)
         seen: set[str] = set()
         waiting = [self._at(text) for text in tensors]
         while waiting:
@@ -210,6 +230,10 @@ class _Cut:
                 "Python code of this process; an export has none"
             )
 
+    def _old_name(self, node: str) -> str:
+        """The tensor that a node's first output stands for."""
+        return next((old for old, new in self._instead.items() if node_name(new) == node), node)
+
     def _copy(self, node: Any, kept: set[str]) -> node_def_pb2.NodeDef:
         copy = node_def_pb2.NodeDef()
         copy.CopyFrom(node)
@@ -229,7 +253,9 @@ class _Cut:
         """The signature, of new tensors, with the inputs that stand for what a stage handed out."""
         old = self._signatures[name]
         names = {text: self._at(text) for text in (*_names(old.inputs), *_names(old.outputs))}
-        signature = type(old)(method_name=old.method_name)
+        # With the default values of inputs, where this version of TensorFlow has them.
+        signature = type(old)()
+        signature.CopyFrom(old)
         for key, info in old.inputs.items():
             signature.inputs[key].CopyFrom(renamed(info, names))
         for key, info in old.outputs.items():
