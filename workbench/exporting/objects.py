@@ -116,5 +116,5 @@ def _saved(model: Any, folder: Path, signatures: Any) -> None:
             "the model reads a table or a variable that it does not hold; give the tf.Module that "
             f"holds it ({first_line(error)})"
         ) from error
-    except (ValueError, TypeError, NotImplementedError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:
         raise OptionError(f"TensorFlow cannot save the model: {first_line(error)}") from error

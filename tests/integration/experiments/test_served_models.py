@@ -245,10 +245,16 @@ def test_a_graph_with_feeds_and_fetches():
         with v1.Session() as session:
             session.run([v1.global_variables_initializer(), v1.tables_initializer()])
             session.run(v1.assign(weight, 5.0))
+            nodes = len(graph.as_graph_def().node)
             program = wb.served(
                 graph, feeds={"words": words}, fetches={"value": value, "words": "words"},
                 session=session, requests=requests_of_words, name="words",
             )  # fmt: skip
+    size = len(graph.as_graph_def().node)
+    graph.finalize()
+    # Also of a finished graph, to which nothing is added.
+    wb.served(graph, feeds={"words": words}, fetches={"value": value})
+    assert size == len(graph.as_graph_def().node) == nodes
     comparison = wb.serve_bench(program, ["inline_executor"], **QUICK)
     assert comparison.program == "words" and comparison.receipts[0].bit_equal
     with pytest.raises(OptionError, match="feeds and fetches"):

@@ -13,6 +13,7 @@ from tensorflow.python.eager import context
 import workbench as wb
 from tests.builders.stock_python import stock_outputs
 from workbench.exporting.saved_proto import read_saved_model
+from workbench.exporting.session.signatures import tensor_names
 from workbench.ops import (
     AdagradOptimizer,
     CBFFilter,
@@ -249,6 +250,32 @@ def test_what_a_stage_hands_out_becomes_an_input(tmp_path):
     assert stock_outputs(tmp_path / "out", by_stage, tmp_path)["y"].tolist() == [15, 26]
     by_name = dict(zip(("ids", "other"), given, strict=True))
     assert stock_outputs(tmp_path / "named", by_name, tmp_path)["y"].tolist() == [15, 26]
+
+
+def test_an_output_that_is_an_input(tmp_path):
+    ids = v1.sparse_placeholder(tf.int64, [None, None], "ids")
+    x = v1.placeholder(tf.float32, [None], "x")
+    middle = x + 1
+    inputs = {"ids": ids, "x": x, "middle": middle}
+    outputs = {"ids": ids.values, "x": x, "again": x, "middle": middle, "y": middle * 2}
+    with v1.Session() as session:
+        wb.export(session, tmp_path / "out", inputs=inputs, outputs=outputs)
+    (meta,) = read_saved_model(tmp_path / "out").meta_graphs
+    signature = meta.signature_def["serving_default"]
+    fed = {name for info in signature.inputs.values() for name in tensor_names(info)}
+    assert len(fed) == 5
+    assert fed.isdisjoint(info.name for info in signature.outputs.values())
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.saved_model.load(session, ["serve"], str(tmp_path / "out"))
+        sparse = signature.inputs["ids"].coo_sparse
+        given = {
+            signature.inputs["x"].name: [1.0],
+            signature.inputs["middle"].name: [5.0],
+            sparse.values_tensor_name: [3],
+        }
+        names = {name: info.name for name, info in signature.outputs.items()}
+        found = {name: value.tolist() for name, value in session.run(names, given).items()}
+    assert found == {"ids": [3], "x": [1.0], "again": [1.0], "middle": [5.0], "y": [10.0]}
 
 
 def test_default_values_of_inputs_stay(tmp_path):

@@ -10,12 +10,11 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from workbench.core.graph.graph_view import node_name
-from workbench.core.graph.op_types import INPUTS, STAGE_TAKE, VARIABLES
+from workbench.core.graph.op_types import EMBEDDING_VARIABLE, INPUTS, STAGE_TAKE, VARIABLES
 from workbench.errors import OptionError, UnsupportedError
 from workbench.exporting.session.signatures import renamed, tensor_names
 from workbench.exporting.session.stages import puts_of
 
-EMBEDDING = "WorkbenchEmbeddingVariable"
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 # Ops that fill a hash table, and tables that nothing else fills.
 _FILLS, _FILLS_ANY = "InitializeTable", "LookupTableImport"
@@ -78,6 +77,8 @@ class _Cut:
         self._inputs = {name for each in signatures.values() for name in _names(each.inputs)}
         # Of each take that inputs stand for, by name and number of what it hands out.
         self._stage_inputs: dict[tuple[str, int], tuple[str, str]] = {}
+        # Of each output that is an input, by its tensor: no session fetches what it is fed.
+        self._handed_on: dict[str, node_def_pb2.NodeDef] = {}
 
     def part(self) -> GraphPart:
         for signature in self._signatures.values():
@@ -96,12 +97,14 @@ class _Cut:
         # An input that no output needs is an input all the same.
         begins = self._begins(self._inputs) - kept
         nodes += [self._copy(self._node(name), kept) for name in sorted(begins)]
+        signatures = {name: self._signature(name, reached[name]) for name in self._signatures}
+        nodes += self._handed_on.values()
         return GraphPart(
-            nodes=tuple(node for node in nodes if node.op not in VARIABLES | {EMBEDDING}),
+            nodes=tuple(node for node in nodes if node.op not in VARIABLES | {EMBEDDING_VARIABLE}),
             variables=tuple(node for node in nodes if node.op in VARIABLES),
-            embeddings=tuple(node for node in nodes if node.op == EMBEDDING),
+            embeddings=tuple(node for node in nodes if node.op == EMBEDDING_VARIABLE),
             initializers=initializers,
-            signatures={name: self._signature(name, reached[name]) for name in self._signatures},
+            signatures=signatures,
             stage_inputs=tuple(key for key, _ in self._of_stages()),
             old_names={new: old for old, new in self._instead.items()},
         )
@@ -130,15 +133,19 @@ class _Cut:
     def _placeholder(self, tensor: str, key: str) -> str:
         """A new placeholder of the dtype and shape of a tensor."""
         like = self._graph.get_tensor_by_name(tensor)
-        name, number = f"inputs/{key}", 0
-        while name in self._nodes or name in self._new:
-            number += 1
-            name = f"inputs/{key}_{number}"
-        node = node_def_pb2.NodeDef(name=name, op="Placeholder")
+        node = self._new_node("Placeholder", f"inputs/{key}")
         node.attr["dtype"].type = like.dtype.base_dtype.as_datatype_enum
         node.attr["shape"].shape.CopyFrom(like.shape.as_proto())
-        self._new[name] = node
-        return f"{name}:0"
+        return f"{node.name}:0"
+
+    def _new_node(self, op: str, wanted: str) -> node_def_pb2.NodeDef:
+        """A new node of a name that is free, the one that is wanted or a similar one."""
+        name, number = wanted, 0
+        while name in self._nodes or name in self._new:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._new[name] = node_def_pb2.NodeDef(name=name, op=op)
+        return self._new[name]
 
     def _follow(self, signature: str, outputs: Iterable[str], own: set[str]) -> set[str]:
         """Names of the nodes that outputs need; `own` has those of the signature's inputs."""
@@ -258,8 +265,13 @@ class _Cut:
         signature.CopyFrom(old)
         for key, info in old.inputs.items():
             signature.inputs[key].CopyFrom(renamed(info, names))
+        fed = {names[text] for text in _names(old.inputs)} | {text for _, text in self._of_stages()}
         for key, info in old.outputs.items():
-            signature.outputs[key].CopyFrom(renamed(info, names))
+            own = {
+                text: self._after_input(names[text], key) if names[text] in fed else names[text]
+                for text in tensor_names(info)
+            }
+            signature.outputs[key].CopyFrom(renamed(info, own))
         for key, tensor in self._of_stages():
             if node_name(tensor) in reached:
                 node = self._new[node_name(tensor)]
@@ -267,6 +279,16 @@ class _Cut:
                 info.name, info.dtype = tensor, node.attr["dtype"].type
                 info.tensor_shape.CopyFrom(node.attr["shape"].shape)
         return signature
+
+    def _after_input(self, tensor: str, key: str) -> str:
+        """A tensor that hands an input on as an output."""
+        if tensor not in self._handed_on:
+            node = self._new_node("Identity", f"outputs/{key}")
+            node.input.append(tensor)
+            # A placeholder, of the graph or a new one.
+            node.attr["T"].type = self._node(node_name(tensor)).attr["dtype"].type
+            self._handed_on[tensor] = node
+        return f"{self._handed_on[tensor].name}:0"
 
 
 def _names(infos: Mapping[str, Any]) -> list[str]:

@@ -12,9 +12,10 @@ import tensorflow as tf
 from tensorflow.core.framework import variable_pb2
 from tensorflow.python.ops import resource_variable_ops
 
+from workbench.core.graph.op_types import EMBEDDING_VARIABLE
 from workbench.errors import UnsupportedError, first_line
 from workbench.exporting.session.new_graph import MUTABLE, NewGraph, TableFill
-from workbench.exporting.session.part import EMBEDDING, GraphPart
+from workbench.exporting.session.part import GraphPart
 from workbench.exporting.session.values import EmbeddingContents, SessionValues
 from workbench.ops.embedding_variable.options import EmbeddingVariableOption
 from workbench.ops.embedding_variable.saving import EmbeddingSaveable
@@ -62,7 +63,7 @@ def write_model(
         loads += [
             _kept_rows(graph, values.embeddings[node.name])
             for node in new.definition.node
-            if node.op == EMBEDDING
+            if node.op == EMBEDDING_VARIABLE
         ]
         fills = [graph.get_operation_by_name(name) for name in part.initializers]
         fills += [_filled(graph, table, fill) for table, fill in new.fills.items()]
