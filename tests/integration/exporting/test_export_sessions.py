@@ -12,6 +12,7 @@ from tensorflow.python.eager import context
 
 import workbench as wb
 from tests.builders.stock_python import stock_outputs
+from workbench import _native
 from workbench.exporting.saved_proto import read_saved_model
 from workbench.exporting.session.signatures import tensor_names
 from workbench.ops import (
@@ -276,6 +277,43 @@ def test_an_output_that_is_an_input(tmp_path):
         names = {name: info.name for name, info in signature.outputs.items()}
         found = {name: value.tolist() for name, value in session.run(names, given).items()}
     assert found == {"ids": [3], "x": [1.0], "again": [1.0], "middle": [5.0], "y": [10.0]}
+
+
+def test_signatures_that_begin_at_tensors_of_each_other(tmp_path):
+    x = v1.placeholder(tf.float32, [None], "x")
+    weight = v1.get_variable("weight", [2], initializer=v1.constant_initializer([1.0, 2.0]))
+    middle = tf.identity(x * 10, "middle")
+    parts = tf.split(middle * weight, 2, name="parts")
+    # A dot interaction keeps the shape that its inputs have.
+    rows = tf.reshape(tf.concat([middle, parts[1]], 0), [1, 3, 1])
+    dots = _native.library().workbench_dot_interaction(x=rows, vectors=3, pairs=[1])
+    v1.disable_control_flow_v2()
+    try:
+        _, grown = tf.while_loop(
+            lambda i, _: i < 3, lambda i, value: (i + 1, value + middle), [0, middle], name="loop"
+        )
+    finally:
+        v1.enable_control_flow_v2()
+    outputs = {"first": parts[0], "dots": dots, "grown": grown}
+    signatures = {
+        "whole": ({"x": x}, outputs),
+        "cut": ({"t": middle}, outputs),
+        "both": ({"x": x, "t": middle}, {"sum": x + parts[1]}),
+    }
+    given = {"x": np.float32([1, 2]), "t": np.float32([3, 4])}
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        wb.export(session, tmp_path / "out", signatures=signatures)
+        for name, (inputs, wanted) in signatures.items():
+            fed = {tensor: given[key] for key, tensor in inputs.items()}
+            expected = session.run(wanted, fed)
+            named = {key: given[key] for key in inputs}
+            for loads in (False, True):
+                found = stock_outputs(
+                    tmp_path / "out", named, tmp_path, signature=name, session=loads
+                )
+                for key, value in expected.items():
+                    np.testing.assert_array_equal(found[key], value, f"{name} {key}")
 
 
 def test_default_values_of_inputs_stay(tmp_path):

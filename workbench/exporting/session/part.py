@@ -1,8 +1,7 @@
-"""The part of a session's graph that signatures need, cut where their inputs begin."""
+"""The part of a session's graph that a signature needs, cut where its inputs begin."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_types import EMBEDDING_VARIABLE, INPUTS, STAGE_TAKE, VARIABLES
 from workbench.errors import OptionError, UnsupportedError
+from workbench.exporting.session.merged_parts import GraphPart, merged
 from workbench.exporting.session.signatures import renamed, tensor_names
 from workbench.exporting.session.stages import puts_of
 
@@ -23,33 +23,13 @@ _STATIC_TABLES = frozenset({"HashTable", "HashTableV2"})
 _HINTS = ("_class", "_output_shapes")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class GraphPart:
-    """What signatures need of a graph.
-
-    Attributes:
-      nodes: NodeDefs without devices; variables and EmbeddingVariables are not among them.
-      variables: NodeDefs of the variables that these read.
-      embeddings: NodeDefs of the EmbeddingVariables.
-      initializers: names of the nodes that fill the hash tables among `nodes`.
-      signatures: by name, of the tensors of this part.
-      stage_inputs: inputs that stand for what a stage handed out.
-      old_names: of tensors that are new here, the ones of the graph that they stand for.
-    """
-
-    nodes: tuple[Any, ...]
-    variables: tuple[Any, ...]
-    embeddings: tuple[Any, ...]
-    initializers: tuple[str, ...]
-    signatures: Mapping[str, Any]
-    stage_inputs: tuple[str, ...]
-    old_names: Mapping[str, str]
-
-
 def part_of(
     graph: tf.Graph, graph_def: graph_pb2.GraphDef, signatures: Mapping[str, Any]
 ) -> GraphPart:
     """The part of a graph that signatures need.
+
+    Each signature begins at its own inputs. So a node may be there twice, where one signature
+    computes what another one is given.
 
     Args:
       graph: of the session.
@@ -57,54 +37,53 @@ def part_of(
       signatures: by name.
 
     Raises:
-      OptionError: an output depends on a placeholder that is no input, or on an input of another
-        signature alone.
+      OptionError: an output depends on a placeholder that is no input of its signature.
       UnsupportedError: an output depends on the input pipeline, or on Python code.
     """
-    return _Cut(graph, graph_def, signatures).part()
+    cuts = [
+        (name, _Cut(graph, graph_def, name, signature).part())
+        for name, signature in signatures.items()
+    ]
+    return merged(graph, cuts)
 
 
 class _Cut:
-    """Follows the graph from the outputs to the inputs."""
+    """Follows the graph from the outputs of a signature to its inputs."""
 
-    def __init__(self, graph: tf.Graph, graph_def: Any, signatures: Mapping[str, Any]) -> None:
+    def __init__(self, graph: tf.Graph, graph_def: Any, name: str, signature: Any) -> None:
         self._graph = graph
         self._nodes = {node.name: node for node in graph_def.node}
-        self._signatures = signatures
+        self._name, self._signature = name, signature
         self._new: dict[str, node_def_pb2.NodeDef] = {}
         # A tensor that is read in place of another, by the name of that one.
         self._instead: dict[str, str] = {}
-        self._inputs = {name for each in signatures.values() for name in _names(each.inputs)}
+        self._inputs = set(_names(signature.inputs))
         # Of each take that inputs stand for, by name and number of what it hands out.
         self._stage_inputs: dict[tuple[str, int], tuple[str, str]] = {}
         # Of each output that is an input, by its tensor: no session fetches what it is fed.
         self._handed_on: dict[str, node_def_pb2.NodeDef] = {}
 
     def part(self) -> GraphPart:
-        for signature in self._signatures.values():
-            for key, info in signature.inputs.items():
-                for name in tensor_names(info):
-                    self._begin_at(name, key)
-        reached: dict[str, set[str]] = {}
-        for name, signature in self._signatures.items():
-            outputs, own = _names(signature.outputs), self._begins(_names(signature.inputs))
-            reached[name] = self._follow(f"signature {name!r}", outputs, own)
-        kept = set().union(*reached.values())
+        for key, info in self._signature.inputs.items():
+            for name in tensor_names(info):
+                self._begin_at(name, key)
+        begins = self._begins()
+        outputs = _names(self._signature.outputs)
+        kept = reached = self._follow(f"signature {self._name!r}", outputs, begins)
         initializers = self._initializers(kept)
         for name in initializers:
-            kept |= self._follow("the initializer of a table", [f"^{name}"], set())
+            kept = kept | self._follow("the initializer of a table", [f"^{name}"], set())
         nodes = [self._copy(self._node(name), kept) for name in self._in_order(kept)]
         # An input that no output needs is an input all the same.
-        begins = self._begins(self._inputs) - kept
-        nodes += [self._copy(self._node(name), kept) for name in sorted(begins)]
-        signatures = {name: self._signature(name, reached[name]) for name in self._signatures}
+        nodes += [self._copy(self._node(name), kept) for name in sorted(begins - kept)]
+        signature = self._cut_signature(reached)
         nodes += self._handed_on.values()
         return GraphPart(
             nodes=tuple(node for node in nodes if node.op not in VARIABLES | {EMBEDDING_VARIABLE}),
             variables=tuple(node for node in nodes if node.op in VARIABLES),
             embeddings=tuple(node for node in nodes if node.op == EMBEDDING_VARIABLE),
             initializers=initializers,
-            signatures=signatures,
+            signatures={self._name: signature},
             stage_inputs=tuple(key for key, _ in self._of_stages()),
             old_names={new: old for old, new in self._instead.items()},
         )
@@ -119,9 +98,9 @@ class _Cut:
             tensor = self._instead[tensor]
         return tensor
 
-    def _begins(self, inputs: Iterable[str]) -> set[str]:
+    def _begins(self) -> set[str]:
         """Names of the nodes that stand for inputs."""
-        return {node_name(self._at(name)) for name in inputs}
+        return {node_name(self._at(name)) for name in self._inputs}
 
     def _begin_at(self, tensor: str, key: str) -> None:
         """Has the part begin at a tensor."""
@@ -147,9 +126,8 @@ class _Cut:
         self._new[name] = node_def_pb2.NodeDef(name=name, op=op)
         return self._new[name]
 
-    def _follow(self, signature: str, outputs: Iterable[str], own: set[str]) -> set[str]:
-        """Names of the nodes that outputs need; `own` has those of the signature's inputs."""
-        foreign = self._begins(self._inputs) - own
+    def _follow(self, signature: str, outputs: Iterable[str], begins: set[str]) -> set[str]:
+        """Names of the nodes that outputs need; `begins` has the inputs that they may need."""
         reached: set[str] = set()
         waiting = [self._at(name) for name in outputs]
         while waiting:
@@ -161,12 +139,7 @@ class _Cut:
                 continue
             if name in reached or node.op == STAGE_TAKE:
                 continue
-            if name in foreign:
-                raise OptionError(
-                    f"{signature}: its outputs need {self._old_name(name)!r}, an input of another "
-                    "signature alone; give it as an input of both, or export each by itself"
-                )
-            self._require_known(signature, node)
+            self._require_known(signature, node, begins)
             reached.add(name)
             waiting += [self._at(each) for each in node.input]
         return reached
@@ -207,7 +180,7 @@ class _Cut:
 
     def _comes_from_inputs(self, tensors: Iterable[str]) -> bool:
         """Whether an input is among tensors, or among what they are computed from."""
-        begins = self._begins(self._inputs)
+        begins = self._begins()
         seen: set[str] = set()
         waiting = [self._at(text) for text in tensors]
         while waiting:
@@ -219,9 +192,10 @@ class _Cut:
                 waiting += [self._at(text) for text in self._node(name).input]
         return False
 
-    def _require_known(self, signature: str, node: Any) -> None:
-        if node.op == "Placeholder" and node.name not in self._new:
-            if f"{node.name}:0" not in self._inputs:
+    def _require_known(self, signature: str, node: Any, begins: set[str]) -> None:
+        if node.op == "Placeholder":
+            of_stage = any(node_name(tensor) == node.name for _, tensor in self._of_stages())
+            if node.name not in begins and not of_stage:
                 raise OptionError(
                     f"{signature}: its outputs need the placeholder {node.name!r}, "
                     "which is none of its inputs; give it as one"
@@ -236,10 +210,6 @@ class _Cut:
                 f"{signature}: its outputs need {node.name!r} ({node.op}), which calls "
                 "Python code of this process; an export has none"
             )
-
-    def _old_name(self, node: str) -> str:
-        """The tensor that a node's first output stands for."""
-        return next((old for old, new in self._instead.items() if node_name(new) == node), node)
 
     def _copy(self, node: Any, kept: set[str]) -> node_def_pb2.NodeDef:
         copy = node_def_pb2.NodeDef()
@@ -256,9 +226,9 @@ class _Cut:
     def _in_order(self, kept: set[str]) -> list[str]:
         return [name for name in (*self._nodes, *self._new) if name in kept]
 
-    def _signature(self, name: str, reached: set[str]) -> Any:
+    def _cut_signature(self, reached: set[str]) -> Any:
         """The signature, of new tensors, with the inputs that stand for what a stage handed out."""
-        old = self._signatures[name]
+        old = self._signature
         names = {text: self._at(text) for text in (*_names(old.inputs), *_names(old.outputs))}
         # With the default values of inputs, where this version of TensorFlow has them.
         signature = type(old)()

@@ -14,8 +14,8 @@ from tensorflow.python.ops import resource_variable_ops
 
 from workbench.core.graph.op_types import EMBEDDING_VARIABLE
 from workbench.errors import UnsupportedError, first_line
+from workbench.exporting.session.merged_parts import GraphPart
 from workbench.exporting.session.new_graph import MUTABLE, NewGraph, TableFill
-from workbench.exporting.session.part import GraphPart
 from workbench.exporting.session.values import EmbeddingContents, SessionValues
 from workbench.ops.embedding_variable.options import EmbeddingVariableOption
 from workbench.ops.embedding_variable.saving import EmbeddingSaveable
