@@ -46,7 +46,7 @@ def export(
       signatures: several of them by name. Of a session each is a SignatureDef or a pair of inputs
         and outputs. Of a module as `tf.saved_model.save` takes them.
       version: write the folder of this number below `directory`, beside those of other versions, as
-        TensorFlow Serving reads them.
+        TensorFlow Serving reads them. A folder of versions has its own numbers, and takes none.
       keep_ops: keep Workbench's ops. `load_saved` loads the model then.
       progress: is told each phase after two seconds; None says them on standard error.
 
@@ -60,6 +60,8 @@ def export(
       OutputError: the folder is not empty, or cannot be written.
     """
     target = _target(directory, version)
+    if version is not None and isinstance(model, (str, os.PathLike)):
+        _refuse_versions(Path(model), version)
     require_free_directory(target)
     with phases(progress) as say, _writing(target), new_directory(target) as part:
         say("preparing the model")
@@ -79,6 +81,15 @@ def _target(directory: str | os.PathLike[str], version: int | None) -> Path:
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         raise OptionError(f"version is {version!r}; expected a whole number of 0 or more")
     return Path(directory) / str(version)
+
+
+def _refuse_versions(folder: Path, version: int) -> None:
+    if versions := folders.versions_in(folder):
+        names = ", ".join(each.name for each in versions)
+        raise OptionError(
+            f"version is {version}, and {folder} has the versions {names}, which keep their "
+            "numbers; leave version out, or give the folder of one"
+        )
 
 
 @contextlib.contextmanager
@@ -201,9 +212,9 @@ def _merged(written: list[dict[str, Any]]) -> dict[str, Any]:
             if isinstance(value, tuple):
                 merged[name] = tuple(dict.fromkeys((*merged.get(name, ()), *value)))
                 continue
-            sums = merged.setdefault(name, {})
-            for key, count in value.items():
-                sums[key] = sums.get(key, 0) + count
+            held = merged.setdefault(name, {})
+            for key, one in value.items():
+                held[key] = held[key] + one if key in held and isinstance(one, int) else one
     return merged
 
 

@@ -26,7 +26,7 @@ class Export:
       kept: the types of Workbench's ops that it still has.
       rows: how many rows each EmbeddingVariable has, by its name.
       stage_inputs: inputs that stand for what a stage handed out.
-      left_out: names of functions that train, and that it does not have.
+      left_out: functions that no signature calls, and that it does not have, each with the reason.
     """
 
     path: Path
@@ -35,7 +35,7 @@ class Export:
     kept: tuple[str, ...] = ()
     rows: Mapping[str, int] = dataclasses.field(default_factory=dict)
     stage_inputs: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def describe(self) -> str:
         """What was written, and how it loads."""
@@ -54,8 +54,7 @@ class Export:
         lines += [f"  {name}: {counted(rows, 'row')}" for name, rows in self.rows.items()]
         if self.stage_inputs:
             lines.append(f"Stages are left out; new inputs: {', '.join(self.stage_inputs)}.")
-        if self.left_out:
-            lines.append(f"Left out, as they train: {', '.join(self.left_out)}.")
+        lines += [f"Left out {name}: {reason}." for name, reason in self.left_out.items()]
         return "\n".join(lines)
 
     def document(self) -> dict[str, Any]:
@@ -66,6 +65,7 @@ class Export:
             "path": os.fsdecode(self.path),
             "replaced": dict(self.replaced),
             "rows": dict(self.rows),
+            "left_out": dict(self.left_out),
         }
 
     def __str__(self) -> str:

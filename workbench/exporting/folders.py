@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from workbench.errors import DataError, UnsupportedError
+from workbench.errors import DataError, UnsupportedError, first_line
 from workbench.exporting.saved_proto import FILE, is_of_objects, own_ops, read_saved_model
 
 # Signatures that TensorFlow keeps for itself.
 _HIDDEN = "__saved_model"
+# The collection in which version 1 of TensorFlow writes what files a model has.
+_ASSETS = "saved_model_assets"
+_COPY_BYTES = 1 << 20
 
 
 def versions_in(folder: Path) -> list[Path]:
@@ -42,8 +46,28 @@ def needs_session(folder: Path) -> bool:
 
 
 def copy_model(folder: Path, to: Path) -> None:
-    """Copies a SavedModel into an empty folder."""
-    shutil.copytree(folder, to, dirs_exist_ok=True)
+    """Copies a SavedModel into an empty folder; the copy does not have the modes of its files.
+
+    Raises:
+      DataError: a file or a folder of it cannot be read.
+    """
+
+    def refuse(error: OSError) -> NoReturn:
+        raise DataError(f"{error.filename}: cannot be read: {error.strerror}") from error
+
+    for at, _, names in os.walk(folder, onerror=refuse, followlinks=True):
+        below = to / Path(at).relative_to(folder)
+        below.mkdir(exist_ok=True)
+        for name in names:
+            source = Path(at, name)
+            if not source.is_file():
+                raise DataError(f"{source}: cannot be read: it is no file, or a link to none")
+            try:
+                content = source.open("rb")
+            except OSError as error:
+                refuse(error)
+            with content, (below / name).open("wb") as copy:
+                shutil.copyfileobj(content, copy, _COPY_BYTES)
 
 
 def load_into(session: Any, folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -53,6 +77,7 @@ def load_into(session: Any, folder: Path) -> tuple[dict[str, Any], dict[str, str
       The signatures by name, and the files of its assets by the constant that names each.
 
     Raises:
+      DataError: TensorFlow cannot load it.
       UnsupportedError: it has several graphs, or no signature.
     """
     import tensorflow as tf
@@ -64,7 +89,10 @@ def load_into(session: Any, folder: Path) -> tuple[dict[str, Any], dict[str, str
             f"{folder}: it has {len(tags)} graphs, with tags {tags}; export a model that has one"
         )
     (meta,) = saved.meta_graphs
-    tf.compat.v1.saved_model.load(session, list(meta.meta_info_def.tags), str(folder))
+    try:
+        tf.compat.v1.saved_model.load(session, list(meta.meta_info_def.tags), str(folder))
+    except (tf.errors.OpError, OSError, ValueError) as error:
+        raise DataError(f"{folder}: cannot be loaded: {first_line(error)}") from error
     signatures = {
         name: signature
         for name, signature in meta.signature_def.items()
@@ -74,9 +102,21 @@ def load_into(session: Any, folder: Path) -> tuple[dict[str, Any], dict[str, str
         raise UnsupportedError(f"{folder}: it has no signature; expected one at least")
     assets = {
         asset.tensor_info.name.partition(":")[0]: str(folder / "assets" / asset.filename)
-        for asset in meta.asset_file_def
+        for asset in _asset_files(meta)
     }
     return signatures, assets
+
+
+def _asset_files(meta: Any) -> list[Any]:
+    """The AssetFileDefs of a meta graph, wherever its writer has put them."""
+    from tensorflow.core.protobuf import meta_graph_pb2
+
+    files = list(meta.asset_file_def)
+    if not files and _ASSETS in meta.collection_def:
+        for value in meta.collection_def[_ASSETS].any_list.value:
+            files.append(meta_graph_pb2.AssetFileDef())
+            value.Unpack(files[-1])
+    return files
 
 
 def signature_names(folder: Path) -> tuple[str, ...]:

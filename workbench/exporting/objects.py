@@ -34,11 +34,12 @@ def save_object(model: Any, folder: Path, inputs: Any, signatures: Any) -> None:
     Args:
       model: what is saved.
       folder: where, an empty one.
-      inputs: TensorSpecs of a `tf.function`, a list or by name; None elsewhere.
+      inputs: TensorSpecs of a `tf.function`, None elsewhere. A list or a tuple has one item for
+        each argument, nested as the argument is; a dict has them by name.
       signatures: as `tf.saved_model.save` takes them; None means the model's own.
 
     Raises:
-      OptionError: the model's arguments are not known, or what is given does not fit.
+      OptionError: the model's arguments are not known, or what is given does not fit them.
       UnsupportedError: TensorFlow cannot save the model.
     """
     if is_function(model):
@@ -88,9 +89,14 @@ def _concrete(function: Any, inputs: Any) -> Any:
             raise OptionError("inputs are given beside a concrete function, which has its own")
         return function
     if inputs is not None:
-        named = isinstance(inputs, Mapping)
-        arguments = () if named else tf.nest.flatten(inputs)
-        return function.get_concrete_function(*arguments, **(inputs if named else {}))
+        named = dict(inputs) if isinstance(inputs, Mapping) else {}
+        several = () if named else inputs if isinstance(inputs, (list, tuple)) else (inputs,)
+        try:
+            return function.get_concrete_function(*several, **named)
+        except (TypeError, ValueError) as error:
+            raise OptionError(
+                f"the function cannot be traced with these inputs: {first_line(error)}"
+            ) from error
     if function.input_signature is not None:
         return function.get_concrete_function()
     traced = function._list_all_concrete_functions_for_serialization()
@@ -110,5 +116,5 @@ def _saved(model: Any, folder: Path, signatures: Any) -> None:
             "the model reads a table or a variable that it does not hold; give the tf.Module that "
             f"holds it ({first_line(error)})"
         ) from error
-    except (ValueError, TypeError, NotImplementedError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:
         raise OptionError(f"TensorFlow cannot save the model: {first_line(error)}") from error

@@ -12,7 +12,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
-from workbench.errors import DataError, UnsupportedError
+from workbench.errors import DataError, UnsupportedError, first_line
 from workbench.exporting.lowering.library import Library
 from workbench.exporting.lowering.lower import PREFIX, Lowering
 
@@ -27,11 +27,11 @@ class Lowered:
 
     Attributes:
       counts: how many nodes of each of Workbench's types were replaced.
-      left_out: names of the functions that train, and were left out.
+      left_out: names of the functions that were left out, each with the reason.
     """
 
     counts: Mapping[str, int]
-    left_out: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def read_saved_model(folder: Path) -> saved_model_pb2.SavedModel:
@@ -67,32 +67,34 @@ def is_of_objects(meta: Any) -> bool:
 def lower_saved_model(folder: Path) -> Lowered:
     """Replaces Workbench's ops in the file of a SavedModel of TensorFlow 2, in place.
 
-    Functions that train and that no signature calls are left out, where they have no stock form.
+    Functions that no signature calls are left out, where they have no stock form, as those that
+    train.
 
     Raises:
       UnsupportedError: what a signature needs has no stock form.
     """
     saved = read_saved_model(folder)
     counts: dict[str, int] = {}
-    left_out: list[str] = []
+    left_out: dict[str, str] = {}
     for meta in saved.meta_graphs:
         if own_ops(meta):
             lowering, dropped = _lower(meta)
-            left_out += dropped
+            left_out |= dropped
             for op, count in lowering.counts.items():
                 counts[op] = counts.get(op, 0) + count
     if counts or left_out:
         (folder / FILE).write_bytes(saved.SerializeToString(deterministic=True))
         _write_fingerprint(folder)
-    return Lowered(counts=counts, left_out=tuple(left_out))
+    return Lowered(counts=counts, left_out=left_out)
 
 
-def _lower(meta: Any) -> tuple[Lowering, list[str]]:
+def _lower(meta: Any) -> tuple[Lowering, dict[str, str]]:
     graph = meta.graph_def
     library = Library(graph.library.function)
     lowering = Lowering(list(library.functions))
     served = library.called_by(graph.node)
-    lowered, refused = {}, {}
+    lowered: dict[str, Any] = {}
+    refused: dict[str, UnsupportedError] = {}
     for name in library.with_own_ops():
         try:
             lowered[name] = library.lowered(name, lowering)
@@ -100,13 +102,14 @@ def _lower(meta: Any) -> tuple[Lowering, list[str]]:
             if name in served:
                 raise
             refused[name] = error
-    dropped = {
-        name
-        for name, function in library.functions.items()
-        if name in refused or library.called_by(function.node_def) & refused.keys()
-    }
-    if dropped & served:
-        raise next(iter(refused.values()))
+    dropped: dict[str, UnsupportedError] = {}
+    for name, function in library.functions.items():
+        called = library.called_by(function.node_def)
+        reasons = [refused[need] for need in (name, *sorted(called)) if need in refused]
+        if reasons:
+            dropped[name] = reasons[0]
+    if dropped.keys() & served:
+        raise next(dropped[name] for name in sorted(served) if name in dropped)
     nodes = lowering.nodes(graph.node, "the model", _unknown)
     kept = [lowered.get(name, library.functions[name]) for name in library.functions]
     kept = [function for function in kept if function.signature.name not in dropped]
@@ -125,12 +128,12 @@ def _lower(meta: Any) -> tuple[Lowering, list[str]]:
     return lowering, labels
 
 
-def _drop_objects(objects: Any, dropped: set[str]) -> list[str]:
-    """Takes functions from the objects that have them; returns their names there."""
+def _drop_objects(objects: Any, dropped: Mapping[str, UnsupportedError]) -> dict[str, str]:
+    """Takes functions from the objects that have them; returns their names there, and why."""
     names = {}
     for node in objects.nodes:
         names.update({child.node_id: child.local_name for child in node.children})
-    labels = []
+    labels = {}
     for number, node in enumerate(objects.nodes):
         if node.bare_concrete_function.concrete_function_name in dropped:
             # Its number stays taken, by an object without content.
@@ -140,8 +143,9 @@ def _drop_objects(objects: Any, dropped: set[str]) -> list[str]:
         stay = [name for name in held if name not in dropped]
         if stay != held:
             node.function.concrete_functions[:] = stay
-            labels.append(names.get(number, "") or held[0])
-    for name in dropped & objects.concrete_functions.keys():
+            reasons = [first_line(dropped[name]) for name in held if name in dropped]
+            labels[names.get(number, "") or held[0]] = reasons[0]
+    for name in dropped.keys() & objects.concrete_functions.keys():
         del objects.concrete_functions[name]
     return labels
 

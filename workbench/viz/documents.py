@@ -73,6 +73,7 @@ def _serving(comparison: ServingComparison) -> Document:
                 "rows": limited.rows,
                 "p99_limit_ms": limited.limit_ns / _NS_IN_MS,
                 "requests_per_s": limited.per_s.value if limited.per_s else None,
+                "at_least": limited.at_least,
                 "ratio": ratio.interval.value if ratio else None,
             }
             for variant in comparison.variants
@@ -80,7 +81,7 @@ def _serving(comparison: ServingComparison) -> Document:
             for ratio in [comparison.rate_ratio(variant.label, limited.rows)]
         ],
         "receipts": [
-            {**dataclasses.asdict(receipt), "passed": receipt.passed}
+            {**dataclasses.asdict(receipt), "passed": receipt.passed if receipt.requests else None}
             for receipt in comparison.receipts
         ],
         "findings": [dataclasses.asdict(row) for row in view.findings],

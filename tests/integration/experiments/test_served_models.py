@@ -14,9 +14,10 @@ import pytest
 import tensorflow as tf
 
 import workbench as wb
-from tests.builders.serving import save_scores
+from tests.builders.serving import save_scores, serving_comparison
 from workbench.cli.main import main
 from workbench.errors import DataError, OptionError, RunError
+from workbench.experiments.serving.toggles import NOTHING_TO_FUSE
 
 v1 = tf.compat.v1
 QUICK = {"clients": (2,), "p99_limit": None, "rounds": 2, "budget": "1s", "progress": False}
@@ -244,10 +245,16 @@ def test_a_graph_with_feeds_and_fetches():
         with v1.Session() as session:
             session.run([v1.global_variables_initializer(), v1.tables_initializer()])
             session.run(v1.assign(weight, 5.0))
+            nodes = len(graph.as_graph_def().node)
             program = wb.served(
                 graph, feeds={"words": words}, fetches={"value": value, "words": "words"},
                 session=session, requests=requests_of_words, name="words",
             )  # fmt: skip
+    size = len(graph.as_graph_def().node)
+    graph.finalize()
+    # Also of a finished graph, to which nothing is added.
+    wb.served(graph, feeds={"words": words}, fetches={"value": value})
+    assert size == len(graph.as_graph_def().node) == nodes
     comparison = wb.serve_bench(program, ["inline_executor"], **QUICK)
     assert comparison.program == "words" and comparison.receipts[0].bit_equal
     with pytest.raises(OptionError, match="feeds and fetches"):
@@ -275,6 +282,25 @@ def test_the_command(scores, tmp_path, capfd):
     assert "What holds requests up" in report.read_text("utf-8")
     assert "requests/s" in err and "Comparing answers" in err
     assert "serve-bench" in wb.load_serving(saved).command
+
+
+def test_without_a_toggle_the_command_measures_what_the_model_can_have(
+    tmp_path, monkeypatch, capfd
+):
+    asked = []
+
+    def measured(program, toggles, **_):
+        asked.append(toggles)
+        if "auto_fused" in toggles[0]:
+            raise OptionError(f"{NOTHING_TO_FUSE} in the graph of this SavedModel")
+        return serving_comparison()
+
+    monkeypatch.setattr("workbench.experiments.serving.serve_bench.serve_bench", measured)
+    assert main(["serve-bench", str(tmp_path)]) == 0
+    assert asked == [["auto_fused+inline_executor"], ["inline_executor"]]
+    said = "this SavedModel; measuring inline_executor instead of auto_fused+inline_executor"
+    assert said in capfd.readouterr().out
+    assert main(["serve-bench", str(tmp_path), "--toggle", "auto_fused"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import workbench as wb
 from tests.builders.serving import save_scores
+from workbench.experiments.serving.results import ServedVariant
 from workbench.viz.serving.code import session_code
 
 v1 = tf.compat.v1
@@ -37,9 +38,13 @@ def test_the_code_serves_what_stock_serves(tmp_path):
         chosen=(wb.toggles.STEPS_AT_ONCE.at(2),),
     )
     names = {"folder": folder}
-    exec(session_code(setting, "serving_default"), names)
+    variant = ServedVariant(
+        label="fused", optimizations=setting, points=(), sessions=2, steps_at_once=2
+    )
+    exec(session_code(variant, "serving_default", 4), names)
     with names["session"] as session:
         np.testing.assert_allclose(answer(session), expected, rtol=1e-6)
     assert names["plan"].count > 0
     assert names["config"].experimental.executor_type == "WORKBENCH_INLINE"
     assert names["config"].intra_op_parallelism_threads == 1
+    assert names["config"].inter_op_parallelism_threads == 2

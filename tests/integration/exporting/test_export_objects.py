@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import workbench as wb
 from tests.builders.stock_python import StockError, stock_outputs
+from workbench.errors import OptionError
 from workbench.exporting.saved_proto import own_ops, read_saved_model
 from workbench.ops import GroupedEmbedding, grouped_embedding_lookup
 
@@ -94,7 +95,8 @@ def test_a_module_with_signatures_and_a_vocabulary(tmp_path):
     signatures = {"ids": module.vectors, "words": module.of_words}
     result = wb.export(module, tmp_path / "out", signatures=signatures)
     words.unlink()
-    assert result.signatures == ("ids", "words") and result.left_out == ("train",)
+    assert result.signatures == ("ids", "words") and list(result.left_out) == ["train"]
+    assert "it trains" in result.left_out["train"] and "Left out train: " in str(result)
     found = stock_outputs(tmp_path / "out", {"ids": IDS}, tmp_path, signature="ids")
     expected = module.vectors(tf.constant(IDS))["vectors"].numpy()
     np.testing.assert_array_equal(found["vectors"], expected)
@@ -120,6 +122,20 @@ def test_functions(tmp_path):
     for name in ("function", "concrete"):
         found = stock_outputs(tmp_path / name, {"ids": IDS}, tmp_path)["vectors"]
         np.testing.assert_array_equal(found, expected)
+
+
+def test_inputs_of_a_function_are_nested_as_its_arguments_are(tmp_path):
+    @tf.function
+    def serve(pair, scale):
+        return pair["a"] * scale + pair["b"][0]
+
+    vector = tf.TensorSpec([None], tf.float32)
+    specs = [{"a": vector, "b": (vector,)}, tf.TensorSpec([], tf.float32)]
+    wb.export(serve, tmp_path / "out", inputs=specs)
+    (meta,) = read_saved_model(tmp_path / "out").meta_graphs
+    assert len(meta.signature_def["serving_default"].inputs) == 3
+    with pytest.raises(OptionError, match="cannot be traced with these inputs: "):
+        wb.export(serve, tmp_path / "other", inputs=vector)
 
 
 def test_a_function_that_was_fused(tmp_path):
@@ -156,6 +172,8 @@ def test_a_saved_model_and_its_versions(tmp_path):
     np.testing.assert_array_equal(found, expected)
     older = stock_outputs(tmp_path / "out/1", {"ids": IDS}, tmp_path)["vectors"]
     assert not np.array_equal(older, expected)
+    with pytest.raises(OptionError, match="has the versions 1, 3, which keep their numbers"):
+        wb.export(tmp_path / "own", tmp_path / "numbered", version=2)
 
 
 def test_a_version_beside_others(tmp_path):

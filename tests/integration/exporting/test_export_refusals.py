@@ -78,6 +78,14 @@ def test_graphs(tmp_path):
     refused(OptionError, "are not all initialized", session, out, outputs=fresh + 0)
 
 
+def test_an_input_of_another_signature(tmp_path):
+    session, x, y = simple_session()
+    z = v1.placeholder(tf.float32, [None], "z")
+    signatures = {"first": ({"x": x}, y + z), "second": ({"z": z}, z)}
+    needs = "signature 'first': its outputs need the placeholder 'z', which is none of its inputs"
+    refused(OptionError, needs, session, tmp_path / "out", signatures=signatures)
+
+
 def test_rows_that_are_read_in_a_loop(tmp_path):
     table = get_embedding_variable("user", 4)
     keys = v1.placeholder(tf.int64, [None], "keys")
@@ -126,6 +134,36 @@ def test_folders_that_are_no_saved_model(tmp_path):
     refused(DataError, "saved_model.pb has no model", folder, out)
     with pytest.raises(DataError, match="no SavedModel"):
         wb.load_saved(out)
+
+
+def test_saved_models_that_cannot_be_read(tmp_path):
+    own = tmp_path / "own"
+    keys = v1.placeholder(tf.int64, [None], "keys")
+    rows = get_embedding_variable("user", 2).sparse_read(keys, read_only=True)
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(own), {"keys": keys}, {"rows": rows})
+    index = own / "variables/variables.index"
+    index.write_bytes(b"x" * index.stat().st_size)
+    refused(DataError, "own: cannot be loaded: ", own, tmp_path / "out")
+    index.unlink()
+    index.symlink_to("nowhere")
+    link = "variables.index: cannot be read: it is no file"
+    refused(DataError, link, own, tmp_path / "out", keep_ops=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["own"]
+
+
+def test_a_copy_does_not_have_the_modes_of_its_files(tmp_path):
+    session, x, y = simple_session()
+    own, out = tmp_path / "own", tmp_path / "out"
+    v1.saved_model.simple_save(session, str(own), {"x": x}, {"y": y})
+    places = [own, *own.rglob("*")]
+    for each in places:
+        each.chmod(each.stat().st_mode & ~0o222)
+    wb.export(own, out)
+    assert all(each.stat().st_mode & 0o200 for each in (out, *out.rglob("*")))
+    for each in places:
+        each.chmod(each.stat().st_mode | 0o200)
 
 
 def test_functions_and_models(tmp_path):

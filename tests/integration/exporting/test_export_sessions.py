@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 
 import numpy as np
@@ -11,6 +12,9 @@ from tensorflow.python.eager import context
 
 import workbench as wb
 from tests.builders.stock_python import stock_outputs
+from workbench import _native
+from workbench.exporting.saved_proto import read_saved_model
+from workbench.exporting.session.signatures import tensor_names
 from workbench.ops import (
     AdagradOptimizer,
     CBFFilter,
@@ -247,6 +251,112 @@ def test_what_a_stage_hands_out_becomes_an_input(tmp_path):
     assert stock_outputs(tmp_path / "out", by_stage, tmp_path)["y"].tolist() == [15, 26]
     by_name = dict(zip(("ids", "other"), given, strict=True))
     assert stock_outputs(tmp_path / "named", by_name, tmp_path)["y"].tolist() == [15, 26]
+
+
+def test_an_output_that_is_an_input(tmp_path):
+    ids = v1.sparse_placeholder(tf.int64, [None, None], "ids")
+    x = v1.placeholder(tf.float32, [None], "x")
+    middle = x + 1
+    inputs = {"ids": ids, "x": x, "middle": middle}
+    outputs = {"ids": ids.values, "x": x, "again": x, "middle": middle, "y": middle * 2}
+    with v1.Session() as session:
+        wb.export(session, tmp_path / "out", inputs=inputs, outputs=outputs)
+    (meta,) = read_saved_model(tmp_path / "out").meta_graphs
+    signature = meta.signature_def["serving_default"]
+    fed = {name for info in signature.inputs.values() for name in tensor_names(info)}
+    assert len(fed) == 5
+    assert fed.isdisjoint(info.name for info in signature.outputs.values())
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.saved_model.load(session, ["serve"], str(tmp_path / "out"))
+        sparse = signature.inputs["ids"].coo_sparse
+        given = {
+            signature.inputs["x"].name: [1.0],
+            signature.inputs["middle"].name: [5.0],
+            sparse.values_tensor_name: [3],
+        }
+        names = {name: info.name for name, info in signature.outputs.items()}
+        found = {name: value.tolist() for name, value in session.run(names, given).items()}
+    assert found == {"ids": [3], "x": [1.0], "again": [1.0], "middle": [5.0], "y": [10.0]}
+
+
+def test_signatures_that_begin_at_tensors_of_each_other(tmp_path):
+    x = v1.placeholder(tf.float32, [None], "x")
+    weight = v1.get_variable("weight", [2], initializer=v1.constant_initializer([1.0, 2.0]))
+    middle = tf.identity(x * 10, "middle")
+    parts = tf.split(middle * weight, 2, name="parts")
+    # A dot interaction keeps the shape that its inputs have.
+    rows = tf.reshape(tf.concat([middle, parts[1]], 0), [1, 3, 1])
+    dots = _native.library().workbench_dot_interaction(x=rows, vectors=3, pairs=[1])
+    v1.disable_control_flow_v2()
+    try:
+        _, grown = tf.while_loop(
+            lambda i, _: i < 3, lambda i, value: (i + 1, value + middle), [0, middle], name="loop"
+        )
+    finally:
+        v1.enable_control_flow_v2()
+    outputs = {"first": parts[0], "dots": dots, "grown": grown}
+    signatures = {
+        "whole": ({"x": x}, outputs),
+        "cut": ({"t": middle}, outputs),
+        "both": ({"x": x, "t": middle}, {"sum": x + parts[1]}),
+    }
+    given = {"x": np.float32([1, 2]), "t": np.float32([3, 4])}
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        wb.export(session, tmp_path / "out", signatures=signatures)
+        for name, (inputs, wanted) in signatures.items():
+            fed = {tensor: given[key] for key, tensor in inputs.items()}
+            expected = session.run(wanted, fed)
+            named = {key: given[key] for key in inputs}
+            for loads in (False, True):
+                found = stock_outputs(
+                    tmp_path / "out", named, tmp_path, signature=name, session=loads
+                )
+                for key, value in expected.items():
+                    np.testing.assert_array_equal(found[key], value, f"{name} {key}")
+
+
+def test_default_values_of_inputs_stay(tmp_path):
+    x = v1.placeholder(tf.float32, [], "x")
+    signature = v1.saved_model.build_signature_def(
+        {"x": v1.saved_model.build_tensor_info(x)},
+        {"y": v1.saved_model.build_tensor_info(x + 1)},
+        "a/method",
+    )
+    signature.defaults["x"].CopyFrom(tf.make_tensor_proto(4.0))
+    with v1.Session() as session:
+        wb.export(session, tmp_path / "out", signatures={"s": signature})
+    (meta,) = read_saved_model(tmp_path / "out").meta_graphs
+    assert meta.signature_def["s"].defaults["x"] == signature.defaults["x"]
+    assert meta.signature_def["s"].method_name == "a/method"
+
+
+@pytest.mark.parametrize("saved", [False, True], ids=["session", "folder"])
+def test_every_file_that_a_model_names_is_copied(saved, tmp_path):
+    words, own = tmp_path / "words.txt", tmp_path / "own"
+    words.write_text("apple banana")
+    file = tf.constant(str(words))
+    v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, file)
+    # No op that fills a table from a file reads it.
+    known = tf.strings.split([tf.io.read_file(file)]).values
+    start = tf.lookup.KeyValueTensorInitializer(known, tf.range(2, dtype=tf.int64), tf.string)
+    text = v1.placeholder(tf.string, [None], "text")
+    ids = tf.lookup.StaticHashTable(start, -1).lookup(text)
+    rows = get_embedding_variable("user", 2).sparse_read(ids, read_only=True)
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        ends = {"text": text}, {"ids": ids, "rows": rows}
+        if saved:
+            v1.saved_model.simple_save(session, str(own), *ends, v1.tables_initializer())
+            words.unlink()
+        wb.export(own if saved else session, tmp_path / "out", **{} if saved else named(*ends))
+    shutil.rmtree(own) if saved else words.unlink()
+    given = {"text": np.array(["banana", "cherry"])}
+    assert stock_outputs(tmp_path / "out", given, tmp_path)["ids"].tolist() == [1, -1]
+
+
+def named(inputs: dict, outputs: dict) -> dict:
+    return {"inputs": inputs, "outputs": outputs}
 
 
 @pytest.mark.parametrize("monitored", [False, True])

@@ -7,18 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.cli.answers import say_wrote, show
+from workbench.cli.answers import say, say_wrote, show
 from workbench.cli.arguments import count, seconds
 from workbench.cli.results import write_report
 from workbench.cli.signals import loaded
 from workbench.errors import OptionError
 from workbench.experiments.serving.p99_limit import NONE, P99Limit
-from workbench.experiments.serving.toggles import names, setting_of
+from workbench.experiments.serving.toggles import NOTHING_TO_FUSE, names, setting_of
 from workbench.files.atomic_file import require_writable_file
 
 Number = TypeVar("Number", int, float)
 _BUDGET_S, _ROUNDS = 120.0, 5
-_CLIENTS, _TOGGLE, _LIMIT = "1,8,32", "auto_fused+inline_executor", "3x"
+_CLIENTS, _LIMIT = "1,8,32", "3x"
+# What is compared where nothing is asked for, and where nothing can be fused.
+_TOGGLE, _UNFUSED = "auto_fused+inline_executor", "inline_executor"
 _EXAMPLES = """examples:
   workbench serve-bench my_model/1
   workbench serve-bench my_model/1 --toggle auto_fused --toggle sessions=2
@@ -92,7 +94,8 @@ def add_serve_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser
         action="append",
         type=_toggle,
         metavar="NAME",
-        help=f"a setting to compare (default {_TOGGLE}): {names()}; join several by +",
+        help=f"a setting to compare (default {_TOGGLE}, or {_UNFUSED} where nothing can be fused): "
+        f"{names()}; join several by +",
     )
     command.add_argument(
         "--rounds",
@@ -123,7 +126,6 @@ def add_serve_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _serve_bench(chosen: argparse.Namespace) -> int:
-    from workbench.experiments.serving.serve_bench import serve_bench
     from workbench.experiments.serving.served_model import served
 
     loaded()
@@ -135,9 +137,28 @@ def _serve_bench(chosen: argparse.Namespace) -> int:
         requests=chosen.requests,
         rows=chosen.rows or [1],
     )
-    comparison = serve_bench(
+    try:
+        comparison = _measured(program, chosen, chosen.toggle or [_TOGGLE])
+    except OptionError as error:
+        if chosen.toggle or NOTHING_TO_FUSE not in str(error):
+            raise
+        say(f"{error}; measuring {_UNFUSED} instead of {_TOGGLE}")
+        comparison = _measured(program, chosen, [_UNFUSED])
+    show(comparison)
+    if chosen.save is not None:
+        comparison.save(chosen.save)
+        say_wrote(chosen.save)
+    if chosen.report is not None:
+        write_report([comparison], chosen.report)
+    return 0
+
+
+def _measured(program: Any, chosen: argparse.Namespace, toggles: list[str]) -> Any:
+    from workbench.experiments.serving.serve_bench import serve_bench
+
+    return serve_bench(
         program,
-        chosen.toggle or [_TOGGLE],
+        toggles,
         clients=chosen.clients or _numbers(count)(_CLIENTS),
         rates=chosen.rate or [],
         p99_limit=chosen.p99_limit,
@@ -147,13 +168,6 @@ def _serve_bench(chosen: argparse.Namespace) -> int:
         command=chosen.command_line,
         progress=not chosen.quiet,
     )
-    show(comparison)
-    if chosen.save is not None:
-        comparison.save(chosen.save)
-        say_wrote(chosen.save)
-    if chosen.report is not None:
-        write_report([comparison], chosen.report)
-    return 0
 
 
 def _numbers(kind: Callable[[str], Number]) -> Callable[[str], list[Number]]:

@@ -56,8 +56,6 @@ class P99Limit:
         return self.fixed_ns or self.times * unloaded_ns
 
     @property
-    def words(self) -> str:
-        """What it is, for the settings."""
-        if self.fixed_ns:
-            return f"{self.fixed_ns / 1e6:g} ms"
-        return f"{self.times:g} × the median of one client of the baseline"
+    def given(self) -> str:
+        """What `of` makes it of again: "5ms", or "3x" of the median of one client."""
+        return f"{self.fixed_ns / 1e6:.12g}ms" if self.fixed_ns else f"{self.times:.12g}x"

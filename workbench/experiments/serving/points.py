@@ -54,7 +54,6 @@ class LoadBlock:
       percentiles_ns: latencies of the answered requests at `PERCENTILES`; empty where none was.
       client_cpu_s: CPU that the clients took outside of the server's calls.
       server_cpu_s: all other CPU of the process.
-      late_ns: median of how late a free client sent a request of an open loop; 0 without one.
     """
 
     answered: int
@@ -63,7 +62,6 @@ class LoadBlock:
     percentiles_ns: tuple[float, ...]
     client_cpu_s: float
     server_cpu_s: float
-    late_ns: float = 0.0
 
     @property
     def per_s(self) -> float:
@@ -217,6 +215,17 @@ class RateAtLimit:
     def per_s(self) -> Interval | None:
         """The rate, over the rounds; None where a round found none."""
         return positive_interval(self.rates)
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the server takes this rate at least, as no round found one that is too high.
+
+        Or the clients could not send that one.
+        """
+        kept: dict[int, bool] = {}
+        for probe in self.probes:
+            kept[probe.round] = kept.get(probe.round, True) and probe.kept
+        return self.client_is_limit or any(kept.values())
 
 
 def positive_interval(values: Sequence[float]) -> Interval | None:

@@ -11,6 +11,8 @@ from workbench.experiments.serving.points import RateProbe
 # Rates that are tried in one round, between these shares of what the clients got at most.
 PROBES = 6
 _LOWEST, _HIGHEST = 0.15, 1.15
+# Where every rate was kept, higher ones are tried: so many times as high, and how often.
+_HIGHER, _SEARCHES = 4.0, 4
 # Requests that p99 needs at least, and what one probe lasts at most.
 _FEWEST, _LONGEST_S = 200, 4.0
 
@@ -55,6 +57,9 @@ def search_rate(
 ) -> FoundRate:
     """Halves the range of rates, in ratios, until `PROBES` were tried.
 
+    An open loop has more clients than loads that wait for answers may have had. So while every rate
+    is kept, rates are tried that are four times as high, three times at most.
+
     Args:
       probe: runs an open loop at a rate for some seconds.
       most_per_s: what clients that wait for answers got at most.
@@ -62,17 +67,31 @@ def search_rate(
       probe_s: seconds of a probe, where that is enough for a p99.
       round_number: of the round, for the probes.
     """
-    low, high = _LOWEST * most_per_s, _HIGHEST * most_per_s
-    best, probes, client_is_limit = 0.0, [], False
-    for _ in range(PROBES):
-        rate = math.sqrt(low * high)
-        seconds = min(_LONGEST_S, max(probe_s, _FEWEST / rate))
-        probed = probe(rate, seconds)
-        within = probed.p99_ns is not None and probed.p99_ns <= limit_ns
-        kept = probed.complete and within
-        probes.append(RateProbe(round=round_number, rate=rate, p99_ns=probed.p99_ns, kept=kept))
-        if kept:
-            best = low = rate
-        else:
-            high, client_is_limit = rate, probed.client_is_limit
+    best, client_is_limit = 0.0, False
+    probes: list[RateProbe] = []
+    for search in range(_SEARCHES):
+        most = most_per_s * _HIGHER**search
+        low, high = max(best, _LOWEST * most), _HIGHEST * most
+        for _ in range(PROBES):
+            rate = math.sqrt(low * high)
+            probed = probe(rate, _seconds(rate, probe_s))
+            within = probed.p99_ns is not None and probed.p99_ns <= limit_ns
+            kept = probed.complete and within
+            probes.append(RateProbe(round=round_number, rate=rate, p99_ns=probed.p99_ns, kept=kept))
+            if kept:
+                best = low = rate
+            else:
+                high, client_is_limit = rate, probed.client_is_limit
+        if high < _HIGHEST * most:
+            break
     return FoundRate(rate=best, probes=tuple(probes), client_is_limit=client_is_limit)
+
+
+def expected_s(most_per_s: float, probe_s: float) -> float:
+    """Seconds of a search, about; arguments as of `search_rate`."""
+    return PROBES * _seconds(math.sqrt(_LOWEST * _HIGHEST) * most_per_s, probe_s)
+
+
+def _seconds(rate: float, probe_s: float) -> float:
+    """How long a rate is tried."""
+    return min(_LONGEST_S, max(probe_s, _FEWEST / rate))

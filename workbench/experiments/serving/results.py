@@ -73,7 +73,7 @@ class Receipt:
     Attributes:
       label: the variant.
       rows: of each request.
-      requests: how many were compared.
+      requests: how many were compared; 0 where none was answered.
       bit_equal: whether all outputs are the same, bit by bit.
       largest_difference: of any number of any output, relative to the baseline's largest one in
         that output; None where texts, shapes or errors differ.
@@ -92,13 +92,21 @@ class Receipt:
 
     @property
     def passed(self) -> bool:
-        """Whether the outputs are equal but for rounding."""
+        """Whether outputs were compared, and are equal but for rounding."""
         largest = self.largest_difference
-        return self.bit_equal or (largest is not None and largest <= self.ROUNDED)
+        rounded = largest is not None and largest <= self.ROUNDED
+        return self.requests > 0 and (self.bit_equal or rounded)
+
+    @property
+    def differs(self) -> bool:
+        """Whether outputs were compared, and are others."""
+        return self.requests > 0 and not self.passed
 
     @property
     def words(self) -> str:
         """What it says, in a table."""
+        if not self.requests:
+            return "not compared"
         if self.bit_equal:
             return "bit-equal"
         if self.largest_difference is None:

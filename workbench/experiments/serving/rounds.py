@@ -11,7 +11,13 @@ from workbench.experiments.measurement.statistics import block_order
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.serving.client_limit import client_is_limit
 from workbench.experiments.serving.points import Load, LoadPoint, RateAtLimit
-from workbench.experiments.serving.rate_search import PROBES, FoundRate, Probed, search_rate
+from workbench.experiments.serving.rate_search import (
+    PROBES,
+    FoundRate,
+    Probed,
+    expected_s,
+    search_rate,
+)
 from workbench.experiments.serving.server.messages import RanLoad, RunLoad
 from workbench.experiments.worker.process import Worker
 
@@ -111,6 +117,12 @@ class Rounds:
           limit_ns: of p99.
           most_per_s: of each variant, what clients that wait for answers got at most.
         """
+        # A slow model needs more time for a p99 than its blocks have.
+        seconds = self._plan.rounds * sum(
+            expected_s(most, self._plan.probe_s) for most in most_per_s
+        )
+        self._budget = TimeBudget(seconds)
+        self._progress.phase(f"Searching the highest rates, about {seconds:.0f}\u00a0s")
         searched: list[list[FoundRate]] = [[] for _ in self._workers]
         for number in range(self._plan.rounds):
             for variant in block_order(number, len(self._workers)):

@@ -17,7 +17,7 @@ from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.serving.loads import loads_of
-from workbench.experiments.serving.p99_limit import P99Limit
+from workbench.experiments.serving.p99_limit import NONE, P99Limit
 from workbench.experiments.serving.points import Load, LoadPoint, RateAtLimit
 from workbench.experiments.serving.receipts import receipt
 from workbench.experiments.serving.results import Receipt, ServedVariant, ServingComparison
@@ -97,6 +97,7 @@ def serve_bench(
     loads = loads_of(clients, rates)
     limit = P99Limit.of(p99_limit)
     require_at_least("rounds", rounds, 1)
+    require_at_least("seed", seed, 0)
     spent, shown = TimeBudget(seconds_of(budget)), Progress(progress)
     taken_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     try:
@@ -123,7 +124,7 @@ def serve_bench(
         receipts=opened.receipts,
         rounds=rounds,
         environment=machine(),
-        settings=_settings(plan, limit, seed, spent.spent_s()),
+        settings=_settings(plan, limit, seed, seconds_of(budget), spent.spent_s()),
         command=command,
         taken_at=taken_at,
     )
@@ -184,14 +185,17 @@ def _run(
     return points, [_searched(run, rows, limit, points) for rows in opened.requests.by_rows]
 
 
-def _settings(plan: Schedule, limit: P99Limit | None, seed: int, took_s: float) -> dict[str, Any]:
+def _settings(
+    plan: Schedule, limit: P99Limit | None, seed: int, budget_s: float, took_s: float
+) -> dict[str, Any]:
     """What a reader must know of the measurement."""
     return {
         "block": f"{plan.block_s:.2g} s",
         "requests": f"{_REQUESTS} different ones of each number of rows, sent in turn",
-        "p99 limit": limit.words if limit else "none",
+        "p99_limit": limit.given if limit else NONE,
         "open loop": f"at most {OPEN_CLIENTS} requests at one time",
         "seed": seed,
+        "budget_s": budget_s,
         "took": f"{took_s:.0f} s",
     }
 

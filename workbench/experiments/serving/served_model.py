@@ -48,6 +48,8 @@ class ServedModel:
                 f"requests is a {type(given).__name__}; expected a function that yields dicts of "
                 "arrays, the name of a TFRecord or Parquet file, or None"
             )
+        if not self.rows and not callable(given):
+            raise OptionError("rows is empty; expected how many rows requests have, such as 1")
         for rows in self.rows:
             if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
                 raise OptionError(f"rows has {rows!r}; expected whole numbers from 1 on")

@@ -19,7 +19,7 @@ from workbench.files.saved_values import is_file, json_of, read_file, shown, val
 Saved = TypeVar("Saved")
 _KIND, _FORMAT_VERSION = "workbench serving", 1
 _LARGEST_BYTES = 64 << 20
-_LARGEST = 1e18
+_LARGEST, _MOST_CORES = 1e18, 1 << 20
 
 
 def write(fields: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
@@ -90,6 +90,11 @@ def _checked(comparison: Any) -> Any:
     labels = [variant.label for variant in comparison.variants]
     if not labels or len(set(labels)) < len(labels):
         raise DataError(f"its variants are {shown(labels)}; expected one or more, none twice")
+    if not comparison.loads:
+        raise DataError("it has no load; expected one or more")
+    cores = comparison.environment.get("cores", 0)
+    if not isinstance(cores, int) or isinstance(cores, bool) or not 0 <= cores <= _MOST_CORES:
+        raise DataError(f"it has {shown(cores)} cores; expected a whole number")
     for receipt in comparison.receipts:
         if receipt.label not in labels:
             raise DataError(f"there is no variant {shown(receipt.label)}")

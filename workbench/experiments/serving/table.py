@@ -102,7 +102,9 @@ def _rates(comparison: ServingComparison) -> list[tuple[str, ...]]:
 def _at_limit_words(at_limit: RateAtLimit | None) -> str:
     if at_limit is None:
         return UNKNOWN
-    return rate_words(at_limit.per_s) if at_limit.per_s else "none that was tried"
+    if at_limit.per_s is None:
+        return "none that was tried"
+    return "at least " * at_limit.at_least + rate_words(at_limit.per_s)
 
 
 def rate_words(interval: Interval | None) -> str:

@@ -13,6 +13,8 @@ from workbench.errors import OptionError
 from workbench.experiments.program.refusals import refusal_of
 from workbench.experiments.program.toggles import optimizations_of, own_choices
 
+# What is said where auto_fused has no effect on a model.
+NOTHING_TO_FUSE = "auto_fused finds nothing to fuse"
 _UNLIMITED, _BY_EXECUTOR = "none", "by_executor"
 _CORES = len(os.sched_getaffinity(0))
 
@@ -25,18 +27,7 @@ class _Sessions(Toggle):
         config.use_per_session_threads = True
         # Together they have as many threads as one session.
         if not config.inter_op_parallelism_threads:
-            config.inter_op_parallelism_threads = max(1, _CORES // int(choice))
-
-    def code(self, choice: Any, *, is_function: bool) -> list[str]:
-        return [
-            f"# load the model {choice} times; client k calls session k % {choice}",
-            "config.use_per_session_threads = True",
-        ]
-
-
-class _StepsAtOnce(Toggle):
-    def code(self, choice: Any, *, is_function: bool) -> list[str]:
-        return [f"# a semaphore of {choice} around Session.run, first come, first served"]
+            config.inter_op_parallelism_threads = threads_of_each(int(choice), _CORES)
 
 
 SESSIONS = _Sessions(
@@ -46,7 +37,7 @@ SESSIONS = _Sessions(
     help="The model is loaded so many times, each with inter-op threads and variables of its own.",
     training=Training.SAME,
 )
-STEPS_AT_ONCE = _StepsAtOnce(
+STEPS_AT_ONCE = Toggle(
     name="steps_at_once",
     choices=(_BY_EXECUTOR, _UNLIMITED, *range(1, 33), 48, 64, 96, 128),
     label="steps at once",
@@ -55,6 +46,11 @@ STEPS_AT_ONCE = _StepsAtOnce(
     training=Training.SAME,
 )
 SERVING = (SESSIONS, STEPS_AT_ONCE)
+
+
+def threads_of_each(sessions: int, cores: int) -> int:
+    """Inter-op threads of each of several sessions, where none are asked for."""
+    return max(1, cores // sessions)
 
 
 def sessions_of(optimizations: Optimizations) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+
 from workbench.exporting.lowering.lower import PREFIX
 from workbench.exporting.phases import Phases
 from workbench.exporting.session.new_graph import new_graph
@@ -63,7 +65,9 @@ def export_session(
     new = new_graph(graph, definition, part, values, keep_ops=keep_ops)
     total = sum(value.nbytes for value in new.variables.values())
     say(f"writing {counted(len(new.variables), 'variable')}, {size(total)}")
-    write_model(new, part, values, assets, folder)
+    named = graph.get_collection(tf.compat.v1.GraphKeys.ASSET_FILEPATHS)
+    files = {tensor.op.name: None for tensor in named}
+    write_model(new, part, values, {**files, **assets}, folder)
     bodies = [new.definition.node, *(each.node_def for each in new.definition.library.function)]
     ops = {node.op for body in bodies for node in body if node.op.startswith(PREFIX)}
     return SessionExport(

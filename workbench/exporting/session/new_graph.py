@@ -13,13 +13,13 @@ from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2
 from workbench.core.graph.graph_view import node_name
 from workbench.exporting.lowering.library import Library
 from workbench.exporting.lowering.lower import Lowering
+from workbench.exporting.session.merged_parts import GraphPart
 from workbench.exporting.session.new_nodes import (
     keyed_nodes,
     matrix_of,
     values_of_refs,
     variable_node,
 )
-from workbench.exporting.session.part import GraphPart
 from workbench.exporting.session.signatures import tensor_names
 from workbench.exporting.session.values import READERS, SessionValues
 

@@ -1,8 +1,7 @@
-"""The part of a session's graph that signatures need, cut where their inputs begin."""
+"""The part of a session's graph that a signature needs, cut where its inputs begin."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,39 +9,18 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from workbench.core.graph.graph_view import node_name
-from workbench.core.graph.op_types import INPUTS, STAGE_TAKE, VARIABLES
+from workbench.core.graph.op_types import EMBEDDING_VARIABLE, INPUTS, STAGE_TAKE, VARIABLES
 from workbench.errors import OptionError, UnsupportedError
+from workbench.exporting.session.merged_parts import GraphPart, merged
 from workbench.exporting.session.signatures import renamed, tensor_names
 from workbench.exporting.session.stages import puts_of
 
-EMBEDDING = "WorkbenchEmbeddingVariable"
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
-_FILLS = "InitializeTable"
+# Ops that fill a hash table, and tables that nothing else fills.
+_FILLS, _FILLS_ANY = "InitializeTable", "LookupTableImport"
+_STATIC_TABLES = frozenset({"HashTable", "HashTableV2"})
 # Hints that belong to the session's machines, or name nodes that may be gone.
 _HINTS = ("_class", "_output_shapes")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class GraphPart:
-    """What signatures need of a graph.
-
-    Attributes:
-      nodes: NodeDefs without devices; variables and EmbeddingVariables are not among them.
-      variables: NodeDefs of the variables that these read.
-      embeddings: NodeDefs of the EmbeddingVariables.
-      initializers: names of the nodes that fill the hash tables among `nodes`.
-      signatures: by name, of the tensors of this part.
-      stage_inputs: inputs that stand for what a stage handed out.
-      old_names: of tensors that are new here, the ones of the graph that they stand for.
-    """
-
-    nodes: tuple[Any, ...]
-    variables: tuple[Any, ...]
-    embeddings: tuple[Any, ...]
-    initializers: tuple[str, ...]
-    signatures: Mapping[str, Any]
-    stage_inputs: tuple[str, ...]
-    old_names: Mapping[str, str]
 
 
 def part_of(
@@ -50,54 +28,62 @@ def part_of(
 ) -> GraphPart:
     """The part of a graph that signatures need.
 
+    Each signature begins at its own inputs. So a node may be there twice, where one signature
+    computes what another one is given.
+
     Args:
       graph: of the session.
       graph_def: its definition.
       signatures: by name.
 
     Raises:
-      OptionError: an output depends on a placeholder that is no input.
+      OptionError: an output depends on a placeholder that is no input of its signature.
       UnsupportedError: an output depends on the input pipeline, or on Python code.
     """
-    return _Cut(graph, graph_def, signatures).part()
+    cuts = [
+        (name, _Cut(graph, graph_def, name, signature).part())
+        for name, signature in signatures.items()
+    ]
+    return merged(graph, cuts)
 
 
 class _Cut:
-    """Follows the graph from the outputs to the inputs."""
+    """Follows the graph from the outputs of a signature to its inputs."""
 
-    def __init__(self, graph: tf.Graph, graph_def: Any, signatures: Mapping[str, Any]) -> None:
+    def __init__(self, graph: tf.Graph, graph_def: Any, name: str, signature: Any) -> None:
         self._graph = graph
         self._nodes = {node.name: node for node in graph_def.node}
-        self._signatures = signatures
+        self._name, self._signature = name, signature
         self._new: dict[str, node_def_pb2.NodeDef] = {}
         # A tensor that is read in place of another, by the name of that one.
         self._instead: dict[str, str] = {}
-        self._inputs = {name for each in signatures.values() for name in _names(each.inputs)}
+        self._inputs = set(_names(signature.inputs))
         # Of each take that inputs stand for, by name and number of what it hands out.
         self._stage_inputs: dict[tuple[str, int], tuple[str, str]] = {}
+        # Of each output that is an input, by its tensor: no session fetches what it is fed.
+        self._handed_on: dict[str, node_def_pb2.NodeDef] = {}
 
     def part(self) -> GraphPart:
-        for signature in self._signatures.values():
-            for key, info in signature.inputs.items():
-                for name in tensor_names(info):
-                    self._begin_at(name, key)
-        reached: dict[str, set[str]] = {}
-        for name, signature in self._signatures.items():
-            reached[name] = self._follow(f"signature {name!r}", _names(signature.outputs))
-        kept = set().union(*reached.values())
+        for key, info in self._signature.inputs.items():
+            for name in tensor_names(info):
+                self._begin_at(name, key)
+        begins = self._begins()
+        outputs = _names(self._signature.outputs)
+        kept = reached = self._follow(f"signature {self._name!r}", outputs, begins)
         initializers = self._initializers(kept)
         for name in initializers:
-            kept |= self._follow("the initializer of a table", [f"^{name}"])
+            kept = kept | self._follow("the initializer of a table", [f"^{name}"], set())
         nodes = [self._copy(self._node(name), kept) for name in self._in_order(kept)]
         # An input that no output needs is an input all the same.
-        begins = {node_name(self._at(name)) for name in self._inputs} - kept
-        nodes += [self._copy(self._node(name), kept) for name in sorted(begins)]
+        nodes += [self._copy(self._node(name), kept) for name in sorted(begins - kept)]
+        signature = self._cut_signature(reached)
+        nodes += self._handed_on.values()
         return GraphPart(
-            nodes=tuple(node for node in nodes if node.op not in VARIABLES | {EMBEDDING}),
+            nodes=tuple(node for node in nodes if node.op not in VARIABLES | {EMBEDDING_VARIABLE}),
             variables=tuple(node for node in nodes if node.op in VARIABLES),
-            embeddings=tuple(node for node in nodes if node.op == EMBEDDING),
+            embeddings=tuple(node for node in nodes if node.op == EMBEDDING_VARIABLE),
             initializers=initializers,
-            signatures={name: self._signature(name, reached[name]) for name in self._signatures},
+            signatures={self._name: signature},
             stage_inputs=tuple(key for key, _ in self._of_stages()),
             old_names={new: old for old, new in self._instead.items()},
         )
@@ -112,6 +98,10 @@ class _Cut:
             tensor = self._instead[tensor]
         return tensor
 
+    def _begins(self) -> set[str]:
+        """Names of the nodes that stand for inputs."""
+        return {node_name(self._at(name)) for name in self._inputs}
+
     def _begin_at(self, tensor: str, key: str) -> None:
         """Has the part begin at a tensor."""
         name = tensor if ":" in tensor else f"{tensor}:0"
@@ -122,18 +112,22 @@ class _Cut:
     def _placeholder(self, tensor: str, key: str) -> str:
         """A new placeholder of the dtype and shape of a tensor."""
         like = self._graph.get_tensor_by_name(tensor)
-        name, number = f"inputs/{key}", 0
-        while name in self._nodes or name in self._new:
-            number += 1
-            name = f"inputs/{key}_{number}"
-        node = node_def_pb2.NodeDef(name=name, op="Placeholder")
+        node = self._new_node("Placeholder", f"inputs/{key}")
         node.attr["dtype"].type = like.dtype.base_dtype.as_datatype_enum
         node.attr["shape"].shape.CopyFrom(like.shape.as_proto())
-        self._new[name] = node
-        return f"{name}:0"
+        return f"{node.name}:0"
 
-    def _follow(self, signature: str, outputs: Iterable[str]) -> set[str]:
-        """Names of the nodes that outputs need."""
+    def _new_node(self, op: str, wanted: str) -> node_def_pb2.NodeDef:
+        """A new node of a name that is free, the one that is wanted or a similar one."""
+        name, number = wanted, 0
+        while name in self._nodes or name in self._new:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._new[name] = node_def_pb2.NodeDef(name=name, op=op)
+        return self._new[name]
+
+    def _follow(self, signature: str, outputs: Iterable[str], begins: set[str]) -> set[str]:
+        """Names of the nodes that outputs need; `begins` has the inputs that they may need."""
         reached: set[str] = set()
         waiting = [self._at(name) for name in outputs]
         while waiting:
@@ -145,7 +139,7 @@ class _Cut:
                 continue
             if name in reached or node.op == STAGE_TAKE:
                 continue
-            self._require_known(signature, node)
+            self._require_known(signature, node, begins)
             reached.add(name)
             waiting += [self._at(each) for each in node.input]
         return reached
@@ -155,8 +149,14 @@ class _Cut:
         return tuple(
             node.name
             for node in self._nodes.values()
-            if node.op.startswith(_FILLS) and node_name(node.input[0]) in kept
+            if node.op.startswith((_FILLS, _FILLS_ANY))
+            and node_name(node.input[0]) in kept
+            and (node.op.startswith(_FILLS) or self._table(node).op in _STATIC_TABLES)
         )
+
+    def _table(self, fill: Any) -> Any:
+        """The table that a node fills."""
+        return self._node(node_name(fill.input[0]))
 
     def _behind_stage(self, take: Any, tensor: str) -> str:
         """The tensor that is read in place of one that a stage hands out.
@@ -180,7 +180,7 @@ class _Cut:
 
     def _comes_from_inputs(self, tensors: Iterable[str]) -> bool:
         """Whether an input is among tensors, or among what they are computed from."""
-        begins = {node_name(self._at(name)) for name in self._inputs}
+        begins = self._begins()
         seen: set[str] = set()
         waiting = [self._at(text) for text in tensors]
         while waiting:
@@ -192,9 +192,10 @@ class _Cut:
                 waiting += [self._at(text) for text in self._node(name).input]
         return False
 
-    def _require_known(self, signature: str, node: Any) -> None:
-        if node.op == "Placeholder" and node.name not in self._new:
-            if f"{node.name}:0" not in self._inputs:
+    def _require_known(self, signature: str, node: Any, begins: set[str]) -> None:
+        if node.op == "Placeholder":
+            of_stage = any(node_name(tensor) == node.name for _, tensor in self._of_stages())
+            if node.name not in begins and not of_stage:
                 raise OptionError(
                     f"{signature}: its outputs need the placeholder {node.name!r}, "
                     "which is none of its inputs; give it as one"
@@ -225,15 +226,22 @@ class _Cut:
     def _in_order(self, kept: set[str]) -> list[str]:
         return [name for name in (*self._nodes, *self._new) if name in kept]
 
-    def _signature(self, name: str, reached: set[str]) -> Any:
+    def _cut_signature(self, reached: set[str]) -> Any:
         """The signature, of new tensors, with the inputs that stand for what a stage handed out."""
-        old = self._signatures[name]
+        old = self._signature
         names = {text: self._at(text) for text in (*_names(old.inputs), *_names(old.outputs))}
-        signature = type(old)(method_name=old.method_name)
+        # With the default values of inputs, where this version of TensorFlow has them.
+        signature = type(old)()
+        signature.CopyFrom(old)
         for key, info in old.inputs.items():
             signature.inputs[key].CopyFrom(renamed(info, names))
+        fed = {names[text] for text in _names(old.inputs)} | {text for _, text in self._of_stages()}
         for key, info in old.outputs.items():
-            signature.outputs[key].CopyFrom(renamed(info, names))
+            own = {
+                text: self._after_input(names[text], key) if names[text] in fed else names[text]
+                for text in tensor_names(info)
+            }
+            signature.outputs[key].CopyFrom(renamed(info, own))
         for key, tensor in self._of_stages():
             if node_name(tensor) in reached:
                 node = self._new[node_name(tensor)]
@@ -241,6 +249,16 @@ class _Cut:
                 info.name, info.dtype = tensor, node.attr["dtype"].type
                 info.tensor_shape.CopyFrom(node.attr["shape"].shape)
         return signature
+
+    def _after_input(self, tensor: str, key: str) -> str:
+        """A tensor that hands an input on as an output."""
+        if tensor not in self._handed_on:
+            node = self._new_node("Identity", f"outputs/{key}")
+            node.input.append(tensor)
+            # A placeholder, of the graph or a new one.
+            node.attr["T"].type = self._node(node_name(tensor)).attr["dtype"].type
+            self._handed_on[tensor] = node
+        return f"{self._handed_on[tensor].name}:0"
 
 
 def _names(infos: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from workbench.core.graph.graph_view import node_name
 from workbench.errors import OptionError, UnsupportedError, first_line
-from workbench.exporting.session.part import GraphPart
+from workbench.exporting.session.merged_parts import GraphPart
 
 _REF = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
 _EXPORT, _TABLE_EXPORT = "WorkbenchEmbeddingExport", "LookupTableExportV2"

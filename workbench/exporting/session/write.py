@@ -12,9 +12,10 @@ import tensorflow as tf
 from tensorflow.core.framework import variable_pb2
 from tensorflow.python.ops import resource_variable_ops
 
+from workbench.core.graph.op_types import EMBEDDING_VARIABLE
 from workbench.errors import UnsupportedError, first_line
+from workbench.exporting.session.merged_parts import GraphPart
 from workbench.exporting.session.new_graph import MUTABLE, NewGraph, TableFill
-from workbench.exporting.session.part import EMBEDDING, GraphPart
 from workbench.exporting.session.values import EmbeddingContents, SessionValues
 from workbench.ops.embedding_variable.options import EmbeddingVariableOption
 from workbench.ops.embedding_variable.saving import EmbeddingSaveable
@@ -28,7 +29,11 @@ _FROM_FILE = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 
 
 def write_model(
-    new: NewGraph, part: GraphPart, values: SessionValues, assets: Mapping[str, str], folder: Path
+    new: NewGraph,
+    part: GraphPart,
+    values: SessionValues,
+    assets: Mapping[str, str | None],
+    folder: Path,
 ) -> None:
     """Writes a SavedModel.
 
@@ -36,15 +41,17 @@ def write_model(
       new: its graph.
       part: the part of the session's graph that it has.
       values: what the session holds.
-      assets: the file of each constant that names one elsewhere, by the name of its node.
+      assets: constants that name a file, which is copied, by the names of their nodes; each with
+        the file where it is elsewhere.
       folder: an empty one.
 
     Raises:
       UnsupportedError: the graph cannot be built anew.
     """
-    for node in new.definition.node:
-        if node.name in assets and node.op == "Const":
-            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(assets[node.name]))
+    constants = [n for n in new.definition.node if n.name in assets and n.op == "Const"]
+    for node in constants:
+        if (file := assets[node.name]) is not None:
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(file))
     with tf.Graph().as_default() as graph, v1.Session(graph=graph, config=_plain()) as session:
         try:
             tf.import_graph_def(new.definition, name="")
@@ -56,10 +63,12 @@ def write_model(
         loads += [
             _kept_rows(graph, values.embeddings[node.name])
             for node in new.definition.node
-            if node.op == EMBEDDING
+            if node.op == EMBEDDING_VARIABLE
         ]
         fills = [graph.get_operation_by_name(name) for name in part.initializers]
         fills += [_filled(graph, table, fill) for table, fill in new.fills.items()]
+        files = [graph.get_operation_by_name(node.name) for node in constants]
+        _assets([*files, *_vocabularies(graph, part.initializers)])
         _save(session, loads, fills, part, folder)
 
 
@@ -73,7 +82,6 @@ def _save(
     """Saves a session's graph, once its values are loaded."""
     fill_tables = tf.group(*fills, name="fill_tables") if fills else None
     saver = v1.train.Saver([load.saved for load in loads]) if loads else None
-    _assets(session.graph, part.initializers)
     # Last, for a session takes in what was added to its graph at each run.
     for some in _batches(loads):
         fed = {tensor: value for load in some for tensor, value in load.fed}
@@ -186,17 +194,22 @@ def _read(graph: tf.Graph, variable: str) -> tf.Tensor:
     return tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
 
 
-def _assets(graph: tf.Graph, initializers: Sequence[str]) -> None:
-    """Collects the constants that name a file from which a table is filled."""
-    assets = []
+def _vocabularies(graph: tf.Graph, initializers: Sequence[str]) -> list[tf.Operation]:
+    """The constants that name a file from which a table is filled."""
+    constants = []
     for name in initializers:
         op = graph.get_operation_by_name(name)
         if op.type not in _FROM_FILE:
             continue
-        file = op.inputs[1]
-        while file.op.type == "Identity":
-            file = file.op.inputs[0]
-        if file.op.type == "Const":
-            assets.append(file)
-    for file in dict.fromkeys(asset.ref() for asset in assets):
-        v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, file.deref())
+        file = op.inputs[1].op
+        while file.type == "Identity":
+            file = file.inputs[0].op
+        if file.type == "Const":
+            constants.append(file)
+    return constants
+
+
+def _assets(constants: Sequence[tf.Operation]) -> None:
+    """Has the files that constants name copied, each once."""
+    for constant in dict.fromkeys(constants):
+        v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, constant.outputs[0])

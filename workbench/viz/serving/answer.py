@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from workbench.experiments.serving.findings import ServingFinding
+from workbench.experiments.serving.points import Load
 from workbench.experiments.serving.results import (
     ServedVariant,
     ServingComparison,
@@ -15,7 +16,6 @@ from workbench.viz.comparison.chart import shown_label
 from workbench.viz.serving.load_chart import rate_words
 from workbench.viz.serving.loads import (
     estimate,
-    known,
     row_counts,
     rows_name,
     telling_load,
@@ -77,7 +77,7 @@ def more_news(comparison: ServingComparison) -> tuple[str, ...]:
 
 def answers_alike(comparison: ServingComparison, label: str) -> bool | None:
     """Whether a setting's outputs are the baseline's; None where they were not compared."""
-    receipts = comparison.receipts_of(label)
+    receipts = [receipt for receipt in comparison.receipts_of(label) if receipt.requests]
     return all(receipt.passed for receipt in receipts) if receipts else None
 
 
@@ -186,13 +186,33 @@ def _alone(comparison: ServingComparison, findings: tuple[ServingFinding, ...]) 
         )
     p99 = format.duration(point.latency.p99_ns.value)
     first = findings[0].mend if findings else ""
+    why, next_step = _no_ratio(comparison, load, rows)
     return Answer(
         sentence=(
             (f"{shown_label(base.label)} answers ", False),
             (rate_words(estimate(point.per_s)), True),
-            (f" {_where(comparison, rows)}, p99 {p99}.", False),
+            (f" {_where(comparison, rows)}, p99 {p99}.{why}", False),
         ),
-        next_step=first or "Measure it beside a setting: give it a toggle.",
+        next_step=next_step or first or "Measure it beside a setting: give it a toggle.",
+    )
+
+
+def _no_ratio(comparison: ServingComparison, load: Load, rows: int) -> tuple[str, str]:
+    """Why no setting has a ratio, and what to do; "" twice where the baseline stands alone."""
+    others = [(v.label, v.point(load, rows)) for v in comparison.variants[1:]]
+    if not others:
+        return "", ""
+    empty = next(((label, point) for label, point in others if point.per_s is None), None)
+    if empty is not None:
+        label, point = empty
+        error = f": {plain(point.first_error)}" if point.first_error else ""
+        return (
+            f" A block of {label} has no answer{error}.",
+            "Look at that error, or measure with longer blocks: a larger budget.",
+        )
+    return (
+        " One round gives no ratio.",
+        "Measure with more rounds: two give a ratio, five say more.",
     )
 
 
@@ -225,7 +245,9 @@ def _of_limit(comparison: ServingComparison, label: str, rows: int) -> str:
 def _rate(variant: ServedVariant, rows: int) -> str:
     at_limit = variant.rate_at_limit(rows)
     per_s = at_limit.per_s if at_limit else None
-    return rate_words(estimate(per_s)) if per_s else ""
+    if at_limit is None or per_s is None:
+        return ""
+    return "at least " * at_limit.at_least + rate_words(estimate(per_s))
 
 
 def _where(comparison: ServingComparison, rows: int) -> str:
@@ -239,6 +261,4 @@ def _base_name(comparison: ServingComparison) -> str:
 
 
 def _range(ratio: ServingRatio) -> str:
-    if not known(ratio.interval):
-        return "of one block"
     return format.ratio_range(ratio.interval.low, ratio.interval.high)

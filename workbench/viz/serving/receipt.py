@@ -30,14 +30,13 @@ def answer_receipt(comparison: ServingComparison) -> AnswerReceipt:
     return AnswerReceipt(
         sentence=_sentence(receipts),
         checks=tuple(
-            (_name(one), receipt_words(one), not one.passed)
-            for one in receipts
-            if not one.bit_equal
+            (_name(one), receipt_words(one), one.differs) for one in receipts if not one.bit_equal
         ),
     )
 
 
-def _sentence(receipts: tuple[Receipt, ...]) -> str:
+def _sentence(of_all: tuple[Receipt, ...]) -> str:
+    receipts = [one for one in of_all if one.requests]
     if not receipts:
         return "The answers of settings were not compared."
     labels = list(dict.fromkeys(one.label for one in receipts))

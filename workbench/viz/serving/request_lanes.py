@@ -135,7 +135,8 @@ def _length(requests: Sequence[Sequence[Sent]], clients: set[int]) -> int:
     """The stretch in which no setting has too many requests, and the slowest has some in turn."""
     fitting, halves, in_turn = [], [], []
     for one_setting in requests:
-        drawn = [request for request in one_setting if request.client in clients]
+        # Of many clients, the first ones may have none of the requests that were kept.
+        drawn = [each for each in one_setting if each.client in clients] or list(one_setting)
         first = min(request.arrival_ns for request in drawn)
         whole = max(request.end_ns for request in drawn) - first
         fitting.append(whole * _MOST_REQUESTS // len(drawn))

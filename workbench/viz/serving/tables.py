@@ -97,7 +97,7 @@ def _rate(at_limit: RateAtLimit) -> str:
     if at_limit.per_s is None:
         return "none that was tried"
     words = " ".join(rate_parts(estimate(at_limit.per_s))).rstrip()
-    return f"{words}, at least" if at_limit.client_is_limit else words
+    return f"{words}, at least" if at_limit.at_least else words
 
 
 def _setting(variant: ServedVariant) -> str:

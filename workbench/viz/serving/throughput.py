@@ -109,6 +109,8 @@ def ratio_words(ratio: ServingRatio | None) -> tuple[str, str]:
 
 def receipt_words(receipt: Receipt) -> str:
     """What a receipt says, in a few words of a table."""
+    if not receipt.requests:
+        return "not compared, as no request was answered"
     if receipt.bit_equal:
         return "the same, bit by bit"
     if receipt.largest_difference is None:
@@ -145,7 +147,7 @@ def _row(
         p99_ratio=p99_ratio,
         p99_range=p99_range,
         answers="reference" if is_baseline else _answers(receipts),
-        differs=not all(one.passed for one in receipts),
+        differs=any(one.differs for one in receipts),
         bar=rate.value / axis,
         low=rate.low / axis,
         high=min(rate.high / axis, 1.0),

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from workbench.core.optimizations import Optimizations
 from workbench.experiments.serving.findings import ServingFinding, find
 from workbench.experiments.serving.points import LoadPoint
 from workbench.experiments.serving.results import ServedVariant, ServingComparison
@@ -131,8 +130,10 @@ def serving_view(comparison: ServingComparison) -> ServingView:
 
 def _in_program(comparison: ServingComparison, best: str | None) -> str:
     """How the best setting is switched on in a program of one's own."""
-    setting = comparison.variant(best).optimizations if best else Optimizations()
-    return "" if setting.is_all_off else session_code(setting, comparison.signature)
+    variant = comparison.variant(best) if best else None
+    if variant is None or variant.optimizations.is_all_off:
+        return ""
+    return session_code(variant, comparison.signature, _cores(comparison))
 
 
 def _rows(findings: Sequence[ServingFinding]) -> tuple[FindingRow, ...]:
@@ -160,12 +161,15 @@ def _lanes(comparison: ServingComparison, best: str | None) -> RequestLanes | No
     load = telling_load(comparison, rows)
     shown = [comparison.baseline, *([comparison.variant(best)] if best else [])]
     words = ", ".join(filter(None, [load_name(load), rows_name(rows)]))
-    cores = int(comparison.environment.get("cores", 0)) or 1
     return request_lanes(
         [(_label(variant), _sent(variant.point(load, rows))) for variant in shown],
         load=words[:1].upper() + words[1:],
-        cores=cores,
+        cores=_cores(comparison),
     )
+
+
+def _cores(comparison: ServingComparison) -> int:
+    return int(comparison.environment.get("cores", 0)) or 1
 
 
 def _sent(point: LoadPoint) -> list[Sent]:

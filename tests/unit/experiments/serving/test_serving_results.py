@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from tests.builders.serving import block, point, serving_comparison
@@ -14,9 +15,13 @@ from workbench.experiments.serving.client_limit import client_is_limit
 from workbench.experiments.serving.loads import loads_of
 from workbench.experiments.serving.p99_limit import P99Limit
 from workbench.experiments.serving.points import Load, RateAtLimit, RateProbe
-from workbench.experiments.serving.rate_search import Probed, search_rate
+from workbench.experiments.serving.rate_search import Probed, expected_s, search_rate
+from workbench.experiments.serving.receipts import receipt
 from workbench.experiments.serving.results import load_serving
 from workbench.experiments.serving.rounds import schedule
+from workbench.experiments.serving.serve_bench import serve_bench
+from workbench.experiments.serving.served_model import served
+from workbench.experiments.serving.server.messages import Answers
 from workbench.experiments.serving.toggles import (
     SESSIONS,
     STEPS_AT_ONCE,
@@ -111,6 +116,18 @@ def test_other_loads_and_numbers_out_of_range_are_refused(tmp_path):
     path.write_text(json.dumps(document))
     with pytest.raises(DataError, match=r"number -1\.0"):
         load_serving(path)
+    for change in ({"environment": {"cores": "two"}}, {"environment": {"cores": -1}}):
+        path.write_text(
+            json.dumps(json.loads(serving_comparison().save(path).read_text()) | change)
+        )
+        with pytest.raises(DataError, match=r"has .* cores; expected a whole number"):
+            load_serving(path)
+    document = json.loads(serving_comparison().save(path).read_text())
+    for variant in document["variants"]:
+        variant["points"] = []
+    path.write_text(json.dumps(document))
+    with pytest.raises(DataError, match="has no load; expected one"):
+        load_serving(path)
     with pytest.raises(DataError, match="no such file"):
         load_serving(tmp_path / "none.json")
 
@@ -160,12 +177,74 @@ def test_a_search_finds_the_rate_at_its_limit():
     assert RateAtLimit(rows=1, limit_ns=1e5, rates=(0.0, 10.0)).per_s is None
 
 
+def test_a_search_looks_above_the_rate_of_clients_that_wait():
+    def probe(rate: float, seconds: float) -> Probed:
+        return Probed(p99_ns=1.0 if rate <= 9000 else 9.0, complete=True)
+
+    found = search_rate(probe, most_per_s=1000.0, limit_ns=4.0, probe_s=0.5)
+    assert found.rate == pytest.approx(9000, rel=0.1) and len(found.probes) == 18
+    limited = RateAtLimit(rows=1, limit_ns=4.0, rates=(found.rate,), probes=found.probes)
+    assert not limited.at_least
+    endless = search_rate(probe, most_per_s=10.0, limit_ns=4.0, probe_s=0.5)
+    assert 500 < endless.rate < 750 and len(endless.probes) == 24
+    limited = dataclasses.replace(limited, rates=(endless.rate,), probes=endless.probes)
+    assert limited.at_least
+    first = dataclasses.replace(serving_comparison().baseline, rates_at_limit=(limited,))
+    alone = dataclasses.replace(serving_comparison(), variants=(first,))
+    assert "at least " in str(alone)
+
+
+def test_a_search_of_a_slow_model_says_how_long_it_takes():
+    assert expected_s(1000.0, 0.5) == pytest.approx(6 * 0.5)
+    assert expected_s(100.0, 0.5) == pytest.approx(6 * 4.0)
+    assert expected_s(300.0, 0.5) == pytest.approx(6 * 200 / (300 * (0.15 * 1.15) ** 0.5))
+
+
+def _answers(*values):
+    """Answers of one output `y` to some requests; None is an error."""
+    return Answers(
+        outputs=("y",),
+        values=tuple(() if each is None else (np.asarray(each),) for each in values),
+        errors=tuple("failed" if each is None else "" for each in values),
+    )
+
+
+@pytest.mark.parametrize(
+    ("mine", "base", "requests", "words"),
+    [
+        # Small numbers of one request are rounded as the large ones of another.
+        ([[2.0], [3.003e-4]], [[2.0], [3e-4]], 2, "equal but for rounding (by 1.5e-07 in 'y')"),
+        ([[0.0, 1.0]], [[-0.0, 1.0]], 1, "equal but for rounding (by 0.0e+00 in 'y')"),
+        ([[0.0]], [[-0.0]], 1, "equal but for rounding (by 0.0e+00 in 'y')"),
+        ([[np.inf, 1.0]], [[np.inf, 1.0001]], 1, "equal but for rounding (by 1.0e-04 in 'y')"),
+        ([[2.0]], [[2.1]], 1, "other answers (by 4.8e-02 in 'y')"),
+        ([[np.nan]], [[1.0]], 1, "other answers (in 'y')"),
+        ([[1e-9]], [[0.0]], 1, "other answers (in 'y')"),
+        ([[1]], [[2]], 1, "other answers (in 'y')"),
+        ([[1.0]], [[1.0, 1.0]], 1, "other answers (in 'y')"),
+        ([[1.0], None], [[1.0], None], 1, "bit-equal"),
+        ([[1.0], None], [[1.0], [1.0]], 2, "other answers (in 'y')"),
+        ([None, None], [None, None], 0, "not compared"),
+    ],
+)
+def test_receipts(mine, base, requests, words):
+    found = receipt("inline", 1, _answers(*mine), _answers(*base))
+    assert (found.requests, found.words) == (requests, words)
+    assert found.passed == words.startswith(("bit", "equal"))
+    assert found.differs == words.startswith("other")
+
+
 @pytest.mark.parametrize(
     ("given", "limit_ns"),
     [("3x", 6e6), ("2.5 x", 5e6), ("5ms", 5e6), ("250us", 250e3), (0.01, 1e7)],
 )
 def test_limits_of_p99(given, limit_ns):
     assert P99Limit.of(given).in_ns(2e6) == pytest.approx(limit_ns)
+
+
+@pytest.mark.parametrize("given", ["3x", "2.5x", "5ms", "0.25ms"])
+def test_a_limit_is_written_as_it_is_read(given):
+    assert P99Limit.of(given).given == given
 
 
 @pytest.mark.parametrize("given", ["", "fast", "-1ms", "0x", "0.5x", -1, True, "1e400s"])
@@ -176,6 +255,14 @@ def test_other_limits_are_refused(given):
 
 def test_no_limit_is_none():
     assert P99Limit.of(None) is None and P99Limit.of("none") is None
+
+
+def test_what_is_out_of_range_is_refused_before_anything_runs(tmp_path):
+    program = served(tmp_path)
+    with pytest.raises(OptionError, match="seed is -1; expected an integer of at least 0"):
+        serve_bench(program, seed=-1)
+    with pytest.raises(OptionError, match="rows is empty; expected"):
+        served(tmp_path, rows=[])
 
 
 def test_loads_begin_with_one_client():

@@ -203,3 +203,11 @@ def test_failed_requests_are_told_apart() -> None:
     picture = lanes_of((third.label, spans))
     assert picture.failed and "failed" in picture.settings[0].news
     assert arrivals(400).label == "400 requests/s"
+
+
+def test_requests_of_clients_beyond_the_lanes_are_no_fault() -> None:
+    few = sent(*((0, at, at, at + 1) for at in range(20)))
+    many = sent(*((300 + at, at, at, at + 1) for at in range(20)))
+    picture = lanes_of(("all off", few), ("inline", many))
+    assert len(picture.settings) == 2 and "no request" not in picture.settings[0].news
+    assert lanes_of(("all off", many)).settings[0].lanes

@@ -25,6 +25,7 @@ from tests.builders.served_models import (
     served,
 )
 from workbench.core.optimizations import Optimizations
+from workbench.core.toggles.stock import CALLER_THREAD
 from workbench.errors import OptionError
 from workbench.experiments.serving.results import Receipt, ServingComparison
 from workbench.experiments.serving.variants import serving_variants
@@ -181,6 +182,33 @@ def test_one_round_has_numbers_without_intervals() -> None:
     row = view.throughput.groups[0].rows[0]
     assert row.half == "" and row.low == row.bar == row.high
     assert "inf" not in text(served(first_round(baseline()), rounds=1))
+    two = served(first_round(baseline()), first_round(fast()), rounds=1)
+    assert said(two).endswith("with 32 clients, p99 62.6 ms. One round gives no ratio.")
+    assert serving_view(two).next_step.startswith("Measure with more rounds: two give a ratio")
+
+
+def test_a_setting_that_did_not_answer_in_a_block_has_no_ratio() -> None:
+    whole = point(MANY, 1000, 30, 40)
+    empty = dataclasses.replace(whole.blocks[0], answered=0, failed=2, percentiles_ns=())
+    broken = dataclasses.replace(
+        whole, blocks=(empty, *whole.blocks[1:]), first_error="no row 7 here"
+    )
+    two = served(baseline(points=(whole,)), fast(points=(broken,), rates_at_limit=()))
+    assert said(two).endswith(
+        "A block of auto fused + inline executor has no answer: no row 7 here."
+    )
+    assert serving_view(two).next_step.startswith("Look at that error, or measure with longer")
+
+
+def test_answers_that_were_not_compared_are_not_called_the_same() -> None:
+    receipts = (Receipt(label=FAST_LABEL, rows=1, requests=0, bit_equal=False),)
+    none = of_ratio(1800, 30, receipts=receipts)
+    assert said(none).endswith("; whether the answers are the same was not checked.")
+    view = serving_view(none)
+    assert view.receipt.sentence == "The answers of settings were not compared."
+    assert view.throughput.groups[0].rows[1].answers.startswith("not compared")
+    assert not view.throughput.groups[0].rows[1].differs
+    assert document(none)["receipts"][0]["passed"] is None
 
 
 def test_every_row_stands_on_one_axis() -> None:
@@ -299,6 +327,11 @@ def test_the_cell_measures_the_same_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert [variant.optimizations for variant in serving_variants(settings)][1:] == [limited, slow]
     assert named["clients"] == [1, 8, 32] and named["rates"] == [400, 900]
     assert named["p99_limit"] == pytest.approx(0.00315) and named["rounds"] == 6
+    assert named["seed"] == 1 and named["budget"] == 60
+    strange = {"p99_limit": "3x", "seed": "__import__('os')", "budget_s": float("inf")}
+    changed = served(first, *others, command="", settings=strange, program="a\nraise\n#")
+    exec(serving_view(changed).code, {"program": "the program"})
+    assert calls[1][1]["p99_limit"] == "3x" and {"seed", "budget"}.isdisjoint(calls[1][1])
     assert '"auto_fused+inline_executor+steps_at_once=2"' in code
     assert serving_view(served()).code.startswith("workbench serve-bench ranker")
 
@@ -317,5 +350,21 @@ def test_the_best_setting_comes_with_a_session_of_ones_own() -> None:
     code = serving_view(served()).in_program
     assert 'config = wb.executor_options("inline")' in code
     assert 'wb.plan_fusion(model, signature="serving_default")' in code
+    assert "# a semaphore of 2 around Session.run" in code
+    two = dataclasses.replace(
+        FAST,
+        executor=None,
+        chosen=(wb.toggles.SESSIONS.at(2), wb.toggles.STEPS_AT_ONCE.at("none")),
+    )
+    environment = {"cores": 8}
+    measured = fast(optimizations=two, sessions=2, steps_at_once=0)
+    code = serving_view(served(baseline(), measured, environment=environment)).in_program
+    assert "config.use_per_session_threads = True" in code
+    assert "config.inter_op_parallelism_threads = 4" in code and "semaphore" not in code
+    caller = (wb.toggles.SESSIONS.at(2), CALLER_THREAD.at("on"))
+    measured = dataclasses.replace(measured, optimizations=dataclasses.replace(two, chosen=caller))
+    code = serving_view(served(baseline(), measured, environment=environment)).in_program
+    assert "config.inter_op_parallelism_threads = -1" in code
+    assert "per_session" not in code and code.count("inter_op_parallelism") == 1
     assert serving_view(served(baseline())).in_program == ""
     assert "In a program of your own" not in text(served(baseline()))

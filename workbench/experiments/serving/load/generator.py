@@ -43,7 +43,6 @@ class Sent:
       arrival_ns, start_ns, end_ns: int64 [requests], on the clock.
       answered: bool [requests].
       begin_ns, end_of_block_ns: when the block began, and when its last answer was there.
-      late_ns: int64, of arrivals for which a thread waited, how late it began.
       unsent: arrivals of an open loop that were given up.
       client_cpu_ns: CPU of the client threads outside of sending.
       all_cpu_ns: CPU of the whole process.
@@ -56,7 +55,6 @@ class Sent:
     answered: np.ndarray
     begin_ns: int
     end_of_block_ns: int
-    late_ns: np.ndarray
     unsent: int
     client_cpu_ns: int
     all_cpu_ns: int
@@ -66,7 +64,7 @@ class _Notes:
     """What one client notes: four numbers for each request, one after the other."""
 
     def __init__(self) -> None:
-        self.times, self.late = array.array("q"), array.array("q")
+        self.times = array.array("q")
         self.outside_cpu_ns = 0
         self.error: BaseException | None = None
 
@@ -132,7 +130,6 @@ def run_open_loop(
                 return
             if now < arrival:
                 clock.sleep_until_ns(arrival)
-                notes.late.append(clock.now_ns() - arrival)
             _send(senders[client], number, arrival, limit, clock, notes)
 
     with _block(len(senders), run, clock) as block:
@@ -224,7 +221,6 @@ class _Block:
             answered=rows[:, 3].astype(bool),
             begin_ns=self.begin_ns,
             end_of_block_ns=self._end_ns,
-            late_ns=np.concatenate([np.array(notes.late, np.int64) for notes in self._notes]),
             unsent=unsent,
             client_cpu_ns=sum(notes.outside_cpu_ns for notes in self._notes),
             all_cpu_ns=self._cpu_ns,

@@ -44,7 +44,6 @@ def block_of(sent: Sent, seconds: float, *, is_open: bool, call_cost_ns: float =
         percentiles_ns=percentiles(latencies),
         client_cpu_s=float(share * client_cpu_ns / 1e9),
         server_cpu_s=float(share * (sent.all_cpu_ns - client_cpu_ns) / 1e9),
-        late_ns=float(np.median(sent.late_ns)) if len(sent.late_ns) else 0.0,
     )
 
 

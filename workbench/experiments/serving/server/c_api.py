@@ -35,8 +35,6 @@ _LONG_CALLS: Mapping[str, tuple[Any, ...]] = {
         *(None, POINTER, POINTER, POINTER, POINTER, _INT, POINTER, POINTER, _INT),
         *(POINTER, _INT, POINTER, POINTER),
     ),
-    "TF_CloseSession": (None, POINTER, POINTER),
-    "TF_DeleteSession": (None, POINTER, POINTER),
 }
 _SHORT_CALLS: Mapping[str, tuple[Any, ...]] = {
     "TF_Version": (_TEXT,),
@@ -48,7 +46,6 @@ _SHORT_CALLS: Mapping[str, tuple[Any, ...]] = {
     "TF_DeleteSessionOptions": (None, POINTER),
     "TF_SetConfig": (None, POINTER, _TEXT, _SIZE, POINTER),
     "TF_NewGraph": (POINTER,),
-    "TF_DeleteGraph": (None, POINTER),
     "TF_GraphOperationByName": (POINTER, POINTER, _TEXT),
     "TF_AllocateTensor": (POINTER, _INT, ctypes.POINTER(_LONG), _INT, _SIZE),
     "TF_DeleteTensor": (None, POINTER),

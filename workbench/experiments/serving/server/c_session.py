@@ -19,7 +19,10 @@ _CALIBRATIONS = 500
 
 
 class CSession:
-    """One session of a saved model, with the feeds and fetches of a signature."""
+    """One session of a saved model, with the feeds and fetches of a signature.
+
+    It lives as long as its process.
+    """
 
     def __init__(
         self,
@@ -64,17 +67,12 @@ class CSession:
             ends[at] = Output(operation=operation, index=int(index or 0))
         return ends
 
-    def close(self) -> None:
-        """Ends it and frees its variables."""
-        status = Status()
-        self.api.TF_CloseSession(self.pointer, status.number)
-        self.api.TF_DeleteSession(self.pointer, status.number)
-        self.api.TF_DeleteGraph(self._graph)
-        status.close()
-
 
 class TensorPool:
-    """Requests as tensors that lie ready, in the order of a signature's feeds."""
+    """Requests as tensors that lie ready, in the order of a signature's feeds.
+
+    They live as long as their process.
+    """
 
     def __init__(self, requests: Sequence[Sequence[np.ndarray]], kinds: Sequence[int]) -> None:
         """Makes the tensors.
@@ -85,18 +83,13 @@ class TensorPool:
         """
         api = c_api()
         self.feeds = len(kinds)
-        self._tensors = [
-            [tensor_of(api, values, kind) for values, kind in zip(request, kinds, strict=True)]
+        self._arrays = [
+            pointers(
+                [tensor_of(api, values, kind) for values, kind in zip(request, kinds, strict=True)]
+            )
             for request in requests
         ]
-        self._arrays = [pointers(tensors) for tensors in self._tensors]
         self.arguments = [ctypes.addressof(array) for array in self._arrays]
-
-    def close(self) -> None:
-        """Frees them."""
-        for tensor in (tensor for tensors in self._tensors for tensor in tensors):
-            c_api().TF_DeleteTensor(tensor)
-        self._tensors, self._arrays, self.arguments = [], [], []
 
 
 class CSender:

@@ -40,17 +40,12 @@ class Loaded:
       sessions: how many.
       steps_at_once: the most steps that run at one time; 0 is any number.
       fused_ops: parts of its graph that are fused.
-      intra_op_threads, inter_op_threads: of each session; 0 is TensorFlow's default, -1 none.
-      per_session_threads: whether each session has inter-op threads of its own.
     """
 
     memory_bytes: int
     sessions: int
     steps_at_once: int
     fused_ops: int
-    intra_op_threads: int
-    inter_op_threads: int
-    per_session_threads: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

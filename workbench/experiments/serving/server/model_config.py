@@ -7,6 +7,7 @@ from typing import Any
 from workbench.core.optimizations import Optimizations
 from workbench.errors import OptionError
 from workbench.experiments.program.program import Built
+from workbench.experiments.serving.toggles import NOTHING_TO_FUSE
 from workbench.experiments.worker.steps.session_config import wished_config
 
 
@@ -31,7 +32,7 @@ def model_config(meta_graph: Any, signature: str, optimizations: Optimizations) 
     plan = plan_fusion(meta_graph, signature=signature)
     if not plan.count:
         raise OptionError(
-            "auto_fused finds nothing to fuse in the graph of this SavedModel"
+            f"{NOTHING_TO_FUSE} in the graph of this SavedModel"
             + ("; what it calls stands in functions, as TensorFlow 2 exports a model"
                if _calls_functions(meta_graph) else "")
         )  # fmt: skip

@@ -81,9 +81,6 @@ class ServedSessions:
             sessions=len(self._sessions),
             steps_at_once=steps,
             fused_ops=fused,
-            intra_op_threads=config.intra_op_parallelism_threads,
-            inter_op_threads=config.inter_op_parallelism_threads,
-            per_session_threads=config.use_per_session_threads,
         )
 
     def _warm_up(self, requests: int) -> None:
@@ -148,13 +145,6 @@ class ServedSessions:
                 errors.append(str(error))
         sender.close()
         return Answers(outputs=self._signature.outputs, values=tuple(values), errors=tuple(errors))
-
-    def close(self) -> None:
-        """Ends the sessions and frees the requests."""
-        for session in self._sessions:
-            session.close()
-        for pool in self._pools.values():
-            pool.close()
 
 
 def described(program: ServedModel) -> tuple[object, Signature]:
