@@ -8,6 +8,8 @@ import tensorflow as tf
 
 import workbench as wb
 from workbench.errors import OptionError
+from workbench.experiments.serving.server.made_requests import id_limits
+from workbench.experiments.serving.server.signature import read_meta_graph, signature_of
 
 QUICK = {"clients": (2,), "p99_limit": None, "rounds": 2, "budget": "1s", "progress": False}
 
@@ -50,3 +52,16 @@ def test_a_function_with_variables_and_structured_outputs():
     assert [receipt.rows for receipt in comparison.receipts] == [2, 5]
     assert all(receipt.bit_equal for receipt in comparison.receipts)
     assert comparison.program == "score"
+
+
+def test_ids_are_drawn_of_tables_that_functions_look_up(tmp_path):
+    module = tf.Module()
+    module.table = tf.Variable(tf.ones([7, 2]))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, name="ids")])
+    def rows(ids):
+        return {"rows": tf.gather(module.table, ids)}
+
+    tf.saved_model.save(module, str(tmp_path), {"serving_default": rows})
+    graph = read_meta_graph(str(tmp_path))
+    assert id_limits(graph, signature_of(graph, "serving_default")) == {"ids": 7}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.core.tf_graph.inlined_calls import inlined
 from workbench.errors import DataError
 from workbench.experiments.serving.server.signature import Input, Signature
 
@@ -51,7 +52,10 @@ def id_limits(meta_graph: Any, signature: Signature) -> dict[str, int]:
     Raises:
       DataError: an input takes serialized examples, which nothing here can make.
     """
-    nodes = {node.name: node for node in meta_graph.graph_def.node}
+    graph = meta_graph.graph_def
+    # A TensorFlow 2 model looks rows up in functions that its graph calls.
+    called = inlined(graph)
+    nodes = {node.name: node for node in (called.definition if called else graph).node}
     readers: dict[str, list[Any]] = {}
     for node in nodes.values():
         for text in node.input:
