@@ -34,7 +34,7 @@ def test_a_rate_beyond_what_the_client_can_send_is_said():
         return {"y": tf.identity(x)}
 
     comparison = wb.serve_bench(
-        wb.served(same.get_concrete_function()), ["caller_thread=on"], rates=(200_000,), **QUICK
+        wb.served(same.get_concrete_function()), ["caller_thread=on"], rates=(2_000_000,), **QUICK
     )
     assert comparison.variants[1].points[-1].client_is_limit
     assert "the client is the limit" in str(comparison)

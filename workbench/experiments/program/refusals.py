@@ -51,9 +51,12 @@ ON_CALLER = f"inline_executor or {CALLER_THREAD.name}"
 
 def is_on_caller(optimizations: Optimizations) -> bool:
     """Whether a client's own thread runs the steps, as either of these two lets it."""
-    return optimizations.executor is ExecutorPolicy.INLINE or any(
-        each.toggle == CALLER_THREAD for each in optimizations.switched
-    )
+    return optimizations.executor is ExecutorPolicy.INLINE or has_no_pool(optimizations)
+
+
+def has_no_pool(optimizations: Optimizations) -> bool:
+    """Whether TensorFlow's own executor has no pool of threads for the ops of a session."""
+    return any(each.toggle == CALLER_THREAD for each in optimizations.switched)
 
 
 # What a field or property of Optimizations is called.

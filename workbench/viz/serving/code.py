@@ -8,9 +8,9 @@ import math
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.toggles.stock import CALLER_THREAD
 from workbench.errors import OptionError, one_line
 from workbench.experiments.program.as_code import options_code
+from workbench.experiments.program.refusals import has_no_pool
 from workbench.experiments.program.toggles import AUTO_FUSED, EXECUTORS, THREADS, optimizations_of
 from workbench.experiments.serving.p99_limit import P99Limit
 from workbench.experiments.serving.results import ServedVariant, ServingComparison
@@ -96,7 +96,7 @@ def _serving_lines(variant: ServedVariant, cores: int) -> list[str]:
     sessions, lines = variant.sessions, []
     if sessions > 1:
         lines.append(f"# load the model {sessions} times; client k calls session k % {sessions}")
-        if not any(each.toggle == CALLER_THREAD for each in variant.optimizations.switched):
+        if not has_no_pool(variant.optimizations):
             lines.append("config.use_per_session_threads = True")
             if not variant.optimizations.inter_op_threads:
                 threads = threads_of_each(sessions, cores)
