@@ -54,17 +54,17 @@ def features(tmp_path_factory):
     return folder
 
 
-def test_every_toggle_answers_alike(scores):
-    comparison = wb.serve_bench(
-        wb.served(scores, rows=[1, 8]),
-        [
-            *("auto_fused", "inline_executor", "cost_model_executor", "caller_thread=on"),
-            *("sessions=2", "steps_at_once=1", "inter_op_threads=1+intra_op_threads=1"),
-            *("auto_fused+inline_executor+sessions=2", "grappler=off", "xla=clusters"),
-        ],
-        **QUICK,
-    )
-    assert len(comparison.receipts) == 2 * 10
+SOME = ("auto_fused", "inline_executor", "sessions=2", "steps_at_once=1")
+OTHERS = (
+    *("cost_model_executor", "caller_thread=on", "inter_op_threads=1+intra_op_threads=1"),
+    *("auto_fused+inline_executor+sessions=2", "grappler=off", "xla=clusters"),
+)
+
+
+@pytest.mark.parametrize("others", [(), pytest.param(OTHERS, marks=pytest.mark.slow)])
+def test_every_toggle_answers_alike(scores, others):
+    comparison = wb.serve_bench(wb.served(scores, rows=[1, 8]), [*SOME, *others], **QUICK)
+    assert len(comparison.receipts) == 2 * (4 + len(others))
     for receipt in comparison.receipts:
         assert receipt.passed and receipt.requests == 16, receipt
         if "fused" not in receipt.label and "XLA" not in receipt.label:
@@ -96,7 +96,7 @@ def test_open_loops_and_the_rate_at_a_limit(scores):
         assert open_loop.load.rate == 100 and not open_loop.failed
         assert open_loop.answered and open_loop.per_s.value < 140
         limited = variant.rate_at_limit(1)
-        assert len(limited.rates) == 2 and len(limited.probes) == 12
+        assert len(limited.rates) == 2 and len(limited.probes) >= 12
         assert limited.limit_ns == pytest.approx(
             20 * comparison.baseline.points[0].latency.p50_ns.value
         )
