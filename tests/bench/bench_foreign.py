@@ -60,7 +60,7 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        return self.replay is not None and abs(self.replay.error) <= HOLDS
+        return self.replay is not None and self.replay.holds
 
     @property
     def near(self) -> int:

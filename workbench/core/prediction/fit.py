@@ -12,7 +12,6 @@ import dataclasses
 from collections.abc import Callable
 
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.prediction.added_ops import added_longer
 from workbench.core.prediction.node_costs import STAGE_RUN_NS, Costs
 from workbench.core.prediction.node_spans import NodeSpans
 from workbench.core.prediction.pipeline_builder import traced_pipeline
@@ -84,7 +83,7 @@ class _Fit:
         longer = dataclasses.replace(
             costs,
             span_ns=costs.span_ns * by,
-            added=added_longer(costs.added, by),
+            added=tuple(each.longer(by) for each in costs.added),
             unmatched_ns=costs.unmatched_ns * by,
             cores_per_op=min(per_op, float(costs.cores)),
         )

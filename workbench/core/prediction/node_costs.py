@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
-from workbench.core.prediction.added_ops import AddedOp, added_longer
+from workbench.core.prediction.added_ops import AddedOp
 from workbench.core.simulation.dispatch import NORMAL, Dispatch
 from workbench.core.simulation.list_schedule import Scheduled, schedule
 from workbench.core.simulation.pipeline import Input, PipelineStage, Work, outside_ops
@@ -116,7 +116,7 @@ class Costs:
             before, after = self.dispatch.shares, dispatch.shares
             split, whole = (new / old for new, old in zip(after, before, strict=True))
             span_ns = span_ns * np.where(self.splits, split, whole)
-            added = added_longer(added, whole)
+            added = tuple(each.longer(whole) for each in added)
         return dataclasses.replace(
             self, span_ns=span_ns, lanes=lanes, added=added, dispatch=dispatch
         )

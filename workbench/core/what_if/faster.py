@@ -105,8 +105,5 @@ def _faster(costs: Costs, chosen: Bools, left: float) -> Costs:
     inputs = {
         node: each.scaled(left) if chosen[node] else each for node, each in costs.inputs.items()
     }
-    added = tuple(
-        dataclasses.replace(each, ns=each.ns * left) if chosen[each.reader] else each
-        for each in costs.added
-    )
+    added = tuple(each.longer(left) if chosen[each.reader] else each for each in costs.added)
     return dataclasses.replace(costs, span_ns=span_ns, inputs=inputs, added=added)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from workbench.core.optimizations import AUTO, Optimizations
@@ -12,11 +11,12 @@ from workbench.core.toggles.toggle import Toggle, Training
 from workbench.errors import OptionError
 from workbench.experiments.program.refusals import refusal_of
 from workbench.experiments.program.toggles import optimizations_of, own_choices
+from workbench.usable import usable_cores
 
 # What is said where auto_fused has no effect on a model.
 NOTHING_TO_FUSE = "auto_fused finds nothing to fuse"
 _UNLIMITED, _BY_EXECUTOR = "none", "by_executor"
-_CORES = len(os.sched_getaffinity(0))
+_CORES = usable_cores()
 
 
 class _Sessions(Toggle):

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
+from workbench.core.fusion.node_defs import free_name
 from workbench.core.graph.graph_view import node_name
 from workbench.exporting.session.signatures import renamed, tensor_names
 
@@ -120,17 +121,8 @@ def _new_names(
     }
     names = {}
     for name in sorted(others & there.keys()):
-        names[name] = _free(f"{signature}/{name}", taken)
-        taken.add(names[name])
+        names[name] = free_name(taken, f"{signature}/{name}")
     return names
-
-
-def _free(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 0
-    while name in taken:
-        number += 1
-        name = f"{wanted}_{number}"
-    return name
 
 
 def _new_tensors(graph: tf.Graph, names: Mapping[str, str]) -> dict[str, str]:

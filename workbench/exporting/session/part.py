@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
+from workbench.core.fusion.node_defs import free_name
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_types import EMBEDDING_VARIABLE, INPUTS, STAGE_TAKE, VARIABLES
 from workbench.errors import OptionError, UnsupportedError
@@ -119,10 +120,7 @@ class _Cut:
 
     def _new_node(self, op: str, wanted: str) -> node_def_pb2.NodeDef:
         """A new node of a name that is free, the one that is wanted or a similar one."""
-        name, number = wanted, 0
-        while name in self._nodes or name in self._new:
-            number += 1
-            name = f"{wanted}_{number}"
+        name = free_name({*self._nodes, *self._new}, wanted)
         self._new[name] = node_def_pb2.NodeDef(name=name, op=op)
         return self._new[name]
 

@@ -90,15 +90,17 @@ def _copy(_: Tensors, outputs: Tensors) -> Work:
 def _product(inputs: Tensors, outputs: Tensors) -> Work | None:
     """[…, m, k] by […, k, n], either transposed: m k n multiply-adds for each matrix it makes."""
     factors = [tensor for tensor in inputs if tensor.argument in _FACTORS][:2]
-    if not outputs or [len(t.shape) < 2 for t in (*factors, outputs[0])] != [False] * 3:
+    if len(factors) < 2 or not outputs:
         return None
-    made = outputs[0]
-    one_of_each = [math.prod(t.shape[-2:]) for t in (*factors, made)]
+    matrices = outputs[0]
+    if any(len(tensor.shape) < 2 for tensor in (*factors, matrices)):
+        return None
+    left, right, product = (math.prod(tensor.shape[-2:]) for tensor in (*factors, matrices))
     # m k times k n, by m n
-    inner = math.isqrt(one_of_each[0] * one_of_each[1] // max(1, one_of_each[2]))
-    flops = _MULTIPLY_ADD * made.count * inner
-    moved = _bytes(factors) + made.bytes
-    return _moved(moved, flops, made.dtype) if made.dtype in MULTIPLIED else None
+    inner = math.isqrt(left * right // max(1, product))
+    flops = _MULTIPLY_ADD * matrices.count * inner
+    moved = _bytes(factors) + matrices.bytes
+    return _moved(moved, flops, matrices.dtype) if matrices.dtype in MULTIPLIED else None
 
 
 def _interaction(inputs: Tensors, outputs: Tensors) -> Work | None:

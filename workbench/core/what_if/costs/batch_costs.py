@@ -36,8 +36,5 @@ def costs_at_batch(costs: Costs, view: GraphView, ratio: float) -> Costs:
     fixed = np.minimum(costs.span_ns, (_FIXED_NS + costs.dispatch.op_ns) * runs)
     span_ns = np.where(grows, fixed + (costs.span_ns - fixed) * ratio, costs.span_ns)
     inputs = {node: each.scaled(ratio) for node, each in costs.inputs.items()}
-    added = tuple(
-        dataclasses.replace(each, ns=each.ns * ratio) if grows[each.host] else each
-        for each in costs.added
-    )
+    added = tuple(each.longer(ratio) if grows[each.host] else each for each in costs.added)
     return dataclasses.replace(costs, span_ns=span_ns, inputs=inputs, added=added)
