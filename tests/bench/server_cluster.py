@@ -15,18 +15,26 @@ from workbench.experiments.cluster.local_cluster import run_local_cluster
 from workbench.models.data.criteo import generate_criteo
 
 STEPS = 600
-HEADER = ("executor of all tasks", "rounds", "steps/s of both workers", "of stock")
-EXECUTORS = {"stock": None, "inline": "inline_executor"}
+HEADER = ("all tasks", "rounds", "steps/s of both workers", "of stock", "of packed")
+# A step of stock is 131 messages, a packed one 12; a policy packs unless told not to.
+_STOCK, _PACKED = "stock", "packed"
+_WAYS: dict[str, tuple[str, ...]] = {
+    _STOCK: (),
+    _PACKED: ("--pack-transfers",),
+    "inline, not packed": ("--toggle", "inline_executor", "--no-pack-transfers"),
+    "inline": ("--toggle", "inline_executor"),
+}
 _RATE = re.compile(r"([\d,.]+) steps/s")
+_Rates = Mapping[str, Sequence[float]]
 
 
 def rows(rounds: int, budget_s: float) -> list[list[str]]:
-    """A row for each executor.
+    """A row for each way to run the cluster.
 
-    Clusters of them take turns, and each says its rate when it has ended. A round begins only where
-    the longest one before would fit into what is left of the budget.
+    The ways take turns, and each says its rate when it has ended. A round begins only where the
+    longest one before would fit into what is left of the budget.
     """
-    rates: dict[str, list[float]] = {name: [] for name in EXECUTORS}
+    rates: dict[str, list[float]] = {name: [] for name in _WAYS}
     ends = time.monotonic() + budget_s
     longest = 0.0
     with tempfile.TemporaryDirectory() as home:
@@ -45,28 +53,27 @@ def rows(rounds: int, budget_s: float) -> list[list[str]]:
             for name, rate in measured.items():
                 rates[name].append(rate)
             longest = max(longest, time.monotonic() - began)
-    return [_row(name, rates) for name in EXECUTORS]
+    return [_row(name, rates) for name in _WAYS]
 
 
 def _round(data: Path, number: int, ends: float) -> dict[str, float]:
     measured = {}
-    for name in EXECUTORS if number % 2 else reversed(EXECUTORS):
+    for name in _WAYS if number % 2 else reversed(_WAYS):
         began = time.monotonic()
-        measured[name] = _rate(data, EXECUTORS[name], max(ends - began, 1.0))
+        measured[name] = _rate(data, _WAYS[name], max(ends - began, 1.0))
         took = time.monotonic() - began
         print(f"round {number + 1}, {name}: {measured[name]:.0f} steps/s, {took:.0f} s", flush=True)
     return measured
 
 
-def _rate(data: Path, toggle: str | None, timeout_s: float) -> float:
+def _rate(data: Path, options: Sequence[str], timeout_s: float) -> float:
     """Steps a second of both workers.
 
     Raises:
       RunError: a task failed, did not say its rate, or the time was up.
     """
     command = [sys.executable, "-m", "workbench", "cluster", "dlrm", "--data", str(data)]
-    command += ["--batch-size", "1", "--steps", str(STEPS)]
-    command += ["--toggle", toggle] if toggle else []
+    command += ["--batch-size", "1", "--steps", str(STEPS), *options]
     said = run_local_cluster(command, timeout_s=timeout_s, say=lambda line: None)
     found = [_RATE.search(line) for lines in said.values() for line in lines]
     rates = [float(each[1].replace(",", "")) for each in found if each]
@@ -75,13 +82,19 @@ def _rate(data: Path, toggle: str | None, timeout_s: float) -> float:
     return sum(rates)
 
 
-def _row(name: str, rates: Mapping[str, Sequence[float]]) -> list[str]:
+def _row(name: str, rates: _Rates) -> list[str]:
     own = rates[name]
     if not own:
-        return [name, "0", "–", "–"]
-    ratios = [a / b for a, b in zip(own, rates["stock"], strict=True)]
-    ratio = f"{statistics.median(ratios):.2f}"
+        return [name, "0", "–", "–", "–"]
+    to_both = (_ratio(own, rates[other]) for other in (_STOCK, _PACKED))
+    return [name, str(len(own)), f"{statistics.median(own):.0f}", *to_both]
+
+
+def _ratio(rates: Sequence[float], base: Sequence[float]) -> str:
+    """The median of the ratios of each round, with quartiles."""
+    ratios = [a / b for a, b in zip(rates, base, strict=True)]
+    said = f"{statistics.median(ratios):.2f}"
     if len(ratios) > 1:
         low, _, high = statistics.quantiles(ratios, n=4)
-        ratio += f" ({low:.2f}–{high:.2f})"
-    return [name, str(len(own)), f"{statistics.median(own):.0f}", ratio]
+        said += f" ({low:.2f}–{high:.2f})"
+    return said

@@ -137,13 +137,16 @@ def test_the_skew_is_recovered_within_a_fifth_of_a_millisecond(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # four clusters
+@pytest.mark.timeout(600)  # five clusters
 def test_what_travels_with_each_kind_of_lookup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """V2 sends no more bytes than stock lookups, grouped ones no more than V2 in few messages."""
+    """V2 sends no more bytes than stock lookups, grouped ones no more than V2 in few messages.
+
+    So are those of an executor policy.
+    """
     sent = {}
-    for toggle in (None, "fused_v2", "grouped", "auto_fused"):
+    for toggle in (None, "fused_v2", "grouped", "auto_fused", "inline_executor"):
         home = tmp_path / (toggle or "stock")
         home.mkdir()
         given = ["--batch-size", "64", "--steps", "60"]
@@ -159,6 +162,7 @@ def test_what_travels_with_each_kind_of_lookup(
     for packed in ("grouped", "auto_fused"):
         assert sent[packed][0] <= 1.02 * sent["fused_v2"][0]
         assert sent[packed][1] * 5 <= sent["fused_v2"][1]
+    assert sent["inline_executor"][1] * 5 <= sent[None][1]
 
 
 def test_a_directory_without_traces_says_what_is_expected(

@@ -217,6 +217,16 @@ class RateAtLimit:
         return positive_interval(self.rates)
 
     @property
+    def below(self) -> float | None:
+        """A rate that is too high, where a round found none within the limit; else None."""
+        lowest = [
+            min((probe.rate for probe in self.probes if probe.round == number), default=0.0)
+            for number, rate in enumerate(self.rates)
+            if not rate
+        ]
+        return max(lowest, default=0.0) or None
+
+    @property
     def at_least(self) -> bool:
         """Whether the server takes this rate at least, as no round found one that is too high.
 

@@ -11,8 +11,11 @@ from workbench.experiments.serving.points import RateProbe
 # Rates that are tried in one round, between these shares of what the clients got at most.
 PROBES = 6
 _LOWEST, _HIGHEST = 0.15, 1.15
-# Where every rate was kept, higher ones are tried: so many times as high, and how often.
-_HIGHER, _SEARCHES = 4.0, 4
+# Where every rate was kept, higher ones are tried, and lower ones where none was: so many times as
+# high or low, and how often.
+_FURTHER, _SEARCHES = 4.0, 4
+# Of each lower range.
+_LOWER_PROBES = 2
 # Requests that p99 needs at least, and what one probe lasts at most.
 _FEWEST, _LONGEST_S = 200, 4.0
 
@@ -58,7 +61,8 @@ def search_rate(
     """Halves the range of rates, in ratios, until `PROBES` were tried.
 
     An open loop has more clients than loads that wait for answers may have had. So while every rate
-    is kept, rates are tried that are four times as high, three times at most.
+    is kept, rates are tried that are four times as high, three times at most. While none is, lower
+    ones are, likewise: the latencies of a server may rise long before it is busy.
 
     Args:
       probe: runs an open loop at a rate for some seconds.
@@ -69,10 +73,11 @@ def search_rate(
     """
     best, client_is_limit = 0.0, False
     probes: list[RateProbe] = []
-    for search in range(_SEARCHES):
-        most = most_per_s * _HIGHER**search
-        low, high = max(best, _LOWEST * most), _HIGHEST * most
-        for _ in range(PROBES):
+
+    def halve(low: float, high: float, times: int) -> float:
+        """Tries rates between two; returns the lowest one that was too high, or `high`."""
+        nonlocal best, client_is_limit
+        for _ in range(times):
             rate = math.sqrt(low * high)
             probed = probe(rate, _seconds(rate, probe_s))
             within = probed.p99_ns is not None and probed.p99_ns <= limit_ns
@@ -82,8 +87,18 @@ def search_rate(
                 best = low = rate
             else:
                 high, client_is_limit = rate, probed.client_is_limit
-        if high < _HIGHEST * most:
-            break
+        return high
+
+    most = most_per_s
+    high = halve(_LOWEST * most, _HIGHEST * most, PROBES)
+    for _ in range(_SEARCHES - 1):
+        if not best:
+            high = halve(high / _FURTHER, high, _LOWER_PROBES)
+            if best:
+                high = halve(best, high, PROBES - _LOWER_PROBES)
+        elif high >= _HIGHEST * most:
+            most *= _FURTHER
+            high = halve(max(best, _LOWEST * most), _HIGHEST * most, PROBES)
     return FoundRate(rate=best, probes=tuple(probes), client_is_limit=client_is_limit)
 
 

@@ -103,8 +103,14 @@ def _at_limit_words(at_limit: RateAtLimit | None) -> str:
     if at_limit is None:
         return UNKNOWN
     if at_limit.per_s is None:
-        return "none that was tried"
+        return too_low_words(at_limit)
     return "at least " * at_limit.at_least + rate_words(at_limit.per_s)
+
+
+def too_low_words(at_limit: RateAtLimit) -> str:
+    """Of a search that found no rate in some round: "less than 260"."""
+    below = at_limit.below
+    return f"less than {integer(round(below))}" if below else "none that was tried"
 
 
 def rate_words(interval: Interval | None) -> str:

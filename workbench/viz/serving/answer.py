@@ -11,6 +11,7 @@ from workbench.experiments.serving.results import (
     ServingComparison,
     ServingRatio,
 )
+from workbench.experiments.serving.table import too_low_words
 from workbench.viz.comparison.answer import Answer, Pieces
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.serving.load_chart import rate_words
@@ -232,13 +233,14 @@ def _of_rows(comparison: ServingComparison, label: str, rows: int) -> str:
 def _of_limit(comparison: ServingComparison, label: str, rows: int) -> str:
     best, base = _rate(comparison.variant(label), rows), _rate(comparison.baseline, rows)
     ratio = comparison.rate_ratio(label, rows)
-    if not best or not base or ratio is None:
-        return ""
     limit = comparison.baseline.rate_at_limit(rows)
+    if not best or limit is None or (ratio is None and limit.below is None):
+        return ""
     size = f" with {rows_name(rows)}" if len(row_counts(comparison)) > 1 else ""
+    tail = f": {format.ratio(ratio.interval.value)} ({_range(ratio)})" if ratio else ""
     return (
-        f"Within a p99 of {format.duration(limit.limit_ns if limit else None)}{size} it takes "
-        f"{best} instead of {base}: {format.ratio(ratio.interval.value)} ({_range(ratio)})."
+        f"Within a p99 of {format.duration(limit.limit_ns)}{size} it takes {best} instead of "
+        f"{base or too_low_words(limit)}{tail}."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.experiments.serving.points import LoadPoint, RateAtLimit
 from workbench.experiments.serving.results import ServedVariant, ServingComparison
+from workbench.experiments.serving.table import too_low_words
 from workbench.number_words import counted
 from workbench.viz.comparison.chart import shown_label
 from workbench.viz.serving.load_chart import range_words, rate_parts
@@ -95,7 +96,7 @@ def _per_s(point: LoadPoint) -> str:
 
 def _rate(at_limit: RateAtLimit) -> str:
     if at_limit.per_s is None:
-        return "none that was tried"
+        return too_low_words(at_limit)
     words = " ".join(rate_parts(estimate(at_limit.per_s))).rstrip()
     return f"{words}, at least" if at_limit.at_least else words
 

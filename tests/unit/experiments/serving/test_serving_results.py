@@ -169,12 +169,26 @@ def test_a_search_finds_the_rate_at_its_limit():
     assert len(tried) == 6 and [p.kept for p in found.probes] == [rate <= 750 for rate, _ in tried]
     assert min(seconds for _, seconds in tried) == 0.5
     nothing = search_rate(probe, most_per_s=1000.0, limit_ns=1e5, probe_s=0.5)
-    assert nothing.rate == 0
+    assert nothing.rate == 0 and len(nothing.probes) == 12
+    limited = RateAtLimit(rows=1, limit_ns=1e5, rates=(nothing.rate,), probes=nothing.probes)
+    assert limited.below == min(each.rate for each in nothing.probes) < 1000 * 0.15 / 4**2
+    first = dataclasses.replace(serving_comparison().baseline, rates_at_limit=(limited,))
+    alone = dataclasses.replace(serving_comparison(), variants=(first,))
+    assert f"less than {limited.below:.0f}" in str(alone)
     unsent = search_rate(
         lambda *_: Probed(p99_ns=1.0, complete=False), most_per_s=10.0, limit_ns=9.0, probe_s=0.5
     )
     assert unsent.rate == 0
     assert RateAtLimit(rows=1, limit_ns=1e5, rates=(0.0, 10.0)).per_s is None
+
+
+def test_a_search_looks_below_where_every_rate_was_too_high():
+    def probe(rate: float, seconds: float) -> Probed:
+        return Probed(p99_ns=1.0 if rate <= 20 else 9.0, complete=True)
+
+    found = search_rate(probe, most_per_s=1000.0, limit_ns=4.0, probe_s=0.5)
+    assert found.rate == pytest.approx(20, rel=0.1) and found.rate <= 20
+    assert RateAtLimit(rows=1, limit_ns=4.0, rates=(found.rate,), probes=found.probes).below is None
 
 
 def test_a_search_looks_above_the_rate_of_clients_that_wait():

@@ -27,6 +27,7 @@ from tests.builders.served_models import (
 from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.stock import CALLER_THREAD
 from workbench.errors import OptionError
+from workbench.experiments.serving.points import RateAtLimit, RateProbe
 from workbench.experiments.serving.results import Receipt, ServingComparison
 from workbench.experiments.serving.variants import serving_variants
 from workbench.viz.documents import document
@@ -81,6 +82,16 @@ def test_the_rate_at_the_limit_and_larger_requests_are_news_too() -> None:
     assert news[1].startswith("Within a p99 of 3.2 ms with 1 row a request it takes 2300 ± ")
     assert "instead of 1150 ± " in news[1] and "2.00×" in news[1]
     assert len(news) == 2
+
+
+def test_a_baseline_that_keeps_no_rate_is_told_too() -> None:
+    tried = (RateProbe(round=0, rate=260.0, p99_ns=9e6, kept=False),)
+    none = RateAtLimit(rows=1, limit_ns=3.2e6, rates=(0.0,), probes=tried)
+    comparison = of_all_kinds()
+    first = dataclasses.replace(comparison.baseline, rates_at_limit=(none,))
+    comparison = dataclasses.replace(comparison, variants=(first, *comparison.variants[1:]))
+    news = plain(serving_view(comparison).news[1])
+    assert news.endswith(" instead of less than 260.")
 
 
 def test_what_the_interval_does_not_show_is_not_claimed() -> None:
