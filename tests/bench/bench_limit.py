@@ -1,10 +1,11 @@
 """Steps of DLRM and DeepFM beside the same sums in a program without a framework.
 
 The reference (native/bench/step_limit.cc) has the same batches, weights, sums and number of
-threads. In turns with it run stock TensorFlow, the same graph with `auto_fused` on the normal and
-on the cost model executor, Keras compiled by XLA and, where a Python is named that has them, torch
-(compiled, with FBGEMM's tables where they are) and AMD's zentf, alone and with `auto_fused`. Ids
-lie ready in memory, so that nothing is parsed. Keras trains all weights by Adagrad.
+threads. In turns with it run stock TensorFlow, the same graph with `auto_fused` alone, with a smart
+stage and on the cost model executor, Keras compiled by XLA and, where a Python is named that has
+them, torch (compiled, with FBGEMM's tables where they are) and AMD's zentf, alone and with
+`auto_fused`. Ids lie ready in memory, so that nothing is parsed. Keras trains all weights by
+Adagrad.
 
 Prints, as Markdown, a row for each model and batch size: the reference's time, then step /
 reference of each with its 95 % interval, how far the losses of the first 24 steps are from the
@@ -47,7 +48,7 @@ from workbench.experiments.measurement.statistics import ratio_interval
 REFERENCE = "reference"
 _EQUAL = 1e-5
 # Whose losses are to be the reference's; Keras sums and updates otherwise.
-_COMPARED = (peers.STOCK, peers.OURS, peers.ORDERED, peers.ZENTF, peers.BOTH, peers.TORCH)
+_COMPARED = tuple(name for name in peers.NAMES if name != peers.KERAS)
 # Of measuring the reference's parts.
 _ROUNDS, _ROUND_S = 10, 0.1
 _GOALS = {512: 1.4, 2048: 1.25}

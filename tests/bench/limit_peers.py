@@ -22,9 +22,9 @@ from workbench.core.toggles.stock.zentf import ZENTF as ZENTF_TOGGLE
 from workbench.freed_memory import keep_freed_memory
 
 # A process is asked for them by a line of words, so each is one.
-STOCK, OURS, ORDERED = "stock", "ours", "ours-cost-model"
+STOCK, OURS, STAGED, ORDERED = "stock", "ours", "ours-staged", "ours-cost-model"
 ZENTF, BOTH, KERAS, TORCH = "zentf", "ours-and-zentf", "Keras-XLA", "torch"
-NAMES = (STOCK, OURS, ORDERED, ZENTF, BOTH, KERAS, TORCH)
+NAMES = (STOCK, OURS, STAGED, ORDERED, ZENTF, BOTH, KERAS, TORCH)
 # What a peer's process needs before TensorFlow is imported: AMD's kernels instead of oneDNN's.
 ENVIRONMENTS = {name: ZENTF_TOGGLE.environment("on") for name in (ZENTF, BOTH)}
 COMPARED = 24
@@ -74,21 +74,29 @@ def _graph(name: str, model: str, batch: int, threads: int, folder: Path) -> Ste
     config = v1.ConfigProto(
         inter_op_parallelism_threads=threads, intra_op_parallelism_threads=threads
     )
-    if name in (OURS, ORDERED, BOTH):
+    hooks = []
+    fetched = [built.train_op, built.loss]
+    if name in (OURS, STAGED, ORDERED, BOTH):
         import workbench as wb
 
-        config = wb.apply(wb.plan_fusion(v1.get_default_graph()), config)
+        graph = v1.get_default_graph()
+        fusion = wb.plan_fusion(graph)
+        config = wb.apply(fusion, config)
         policy = "cost_model" if name == ORDERED else "normal"
         config = wb.executor_options(policy, config=config)
-    session = v1.Session(config=config)
-    session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        if name == STAGED:
+            config = wb.apply(wb.plan(wb.find_boundary(graph, fetched, fusion=fusion)), config)
+            hooks.append(wb.make_prefetch_hook())
+    monitored = v1.train.MonitoredTrainingSession(config=config, hooks=hooks)
+    # Its own runs would ask hooks before and after each step.
+    session = monitored._tf_sess()
     if name == STOCK:
         limit_file.write(start_of(model, batch, session), start_file(folder))
     # An executor learns for each set of fetches, so there is one.
-    train = session.make_callable([built.train_op, built.loss])
+    run = session.make_callable(fetched)
 
     def step(wanted: bool) -> float | None:
-        loss = train()[1]
+        loss = run()[1]
         return float(loss) if wanted else None
 
     return step

@@ -7,9 +7,10 @@ import tensorflow as tf
 
 from tests.builders.smart_stages import counted, initialize, model, prepared
 from workbench.core import smart_stage
+from workbench.core.fusion.plan import plan_fusion
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.session.prefetch_hook import prefetching
-from workbench.core.session.rewrite import applied_in, remove
+from workbench.core.session.rewrite import applied_in, apply, remove
 from workbench.errors import OptionError, PlanError
 
 v1 = tf.compat.v1
@@ -79,6 +80,23 @@ def test_a_plan_for_another_graph_is_refused(graph):
             prefetching(session),
         ):
             pass
+
+
+def test_a_plan_of_the_graph_before_its_fusion_says_what_to_do(graph):
+    iterator, _ = counted()
+    ids = tf.sparse.from_dense(tf.cast(iterator.get_next()[:, tf.newaxis], tf.int64))
+    table = v1.get_variable("table", [9, 4], use_resource=False)
+    found = v1.nn.safe_embedding_lookup_sparse(table, ids)
+    fusion = plan_fusion(graph)
+    assert fusion.count
+    plan = smart_stage.plan(smart_stage.find_boundary(graph, [found]))
+    config = smart_stage.apply(plan, apply(fusion))
+    with (
+        v1.Session(config=config) as session,
+        pytest.raises(PlanError, match=r"before its parts were fused; find its .*, fusion="),
+        prefetching(session),
+    ):
+        pass
 
 
 def test_a_plan_whose_node_is_gone_fails_with_a_status_that_names_it(graph):

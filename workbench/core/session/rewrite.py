@@ -195,9 +195,24 @@ def require_graph(plan: StagePlan, graph: Any, fusion: FusionPlan | None = None)
     Raises:
       PlanError: it is another, or lacks a node of the plan.
     """
-    view = graph_view(fused_definition(graph.as_graph_def(), fusion) if fusion else graph)
-    roots = view.mask(view.number(name) for name in plan.roots)
-    plan.require_graph(view.fingerprint(view.ancestors(roots)))
+    if fusion is None:
+        plan.require_graph(_fingerprint(plan, graph))
+        return
+    try:
+        plan.require_graph(_fingerprint(plan, fused_definition(graph.as_graph_def(), fusion)))
+    except PlanError as error:
+        if plan.fingerprint != _fingerprint(plan, graph):
+            raise
+        raise PlanError(
+            "this plan was made for the graph before its parts were fused; find its boundary with "
+            "wb.find_boundary(graph, targets, fusion=the plan of wb.plan_fusion)"
+        ) from error
+
+
+def _fingerprint(plan: StagePlan, graph: Any) -> str:
+    """What the plan knows a graph by."""
+    view = graph_view(graph)
+    return view.fingerprint(view.ancestors(view.mask(view.number(name) for name in plan.roots)))
 
 
 def runners_with(applied: Applied, own: Sequence[PrefetchRunner]) -> list[PrefetchRunner]:
