@@ -229,7 +229,7 @@ def measured(cell: Cell, chosen: argparse.Namespace) -> dict[str, Any]:
             blocks[ZENTF] = served.blocks[STOCK]
         return {
             "nodes": {name: found / FEATURES for name, found in nodes.items()},
-            "seconds": timed(blocks, chosen.seconds),
+            "seconds": timed(blocks, chosen.seconds, spinning=PEERS),
             "problems": problems,
         }
 

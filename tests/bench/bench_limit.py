@@ -37,7 +37,7 @@ from tests.bench.limit_file import MODELS
 from tests.bench.limit_model import program
 from tests.bench.served_blocks import Served
 from tests.bench.step_limit import StepLimit, multiply_adds
-from tests.bench.timed_blocks import SPINNING_S, timed
+from tests.bench.timed_blocks import timed
 from workbench.core.analysis.limit.limit import Limit
 from workbench.core.optimizations import Optimizations
 from workbench.experiments.comparison.limit import limit
@@ -119,8 +119,7 @@ def _row(
         losses = reference.losses(peers.COMPARED)
         blocks = {name: run for each in served for name, run in each.blocks.items()}
         blocks[REFERENCE] = _block_of(reference)
-        spin = {peers.TORCH, peers.ZENTF, peers.BOTH} & set(blocks)
-        seconds = timed(blocks, chosen.seconds, rest_s=SPINNING_S if spin else 0.0)
+        seconds = timed(blocks, chosen.seconds, peers.SPINNING)
         single = {
             name: [blocks[name](1) for _ in range(chosen.floor_runs)]
             for name in (REFERENCE, peers.OURS)

@@ -2,7 +2,7 @@
 
 It has 26 reference variables of 100,000 × 16, one id of each a row by Zipf's law, and lookups of
 sparse ids, each an op of its own. It is trained by Adagrad, or serves its scores. Each side is a
-process of its own. Between two blocks all rest, since threads of zentf spin after a step.
+process of its own. After a block of zentf, whose threads spin on, all rest.
 
     python -m tests.bench.bench_zentf --zentf PYTHON [--seconds 20] [--batch-size 32 …]
 """
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tests.bench.served_blocks import Served, serve
-from tests.bench.timed_blocks import SPINNING_S, block, timed
+from tests.bench.timed_blocks import block, timed
 from workbench.core.toggles.stock.zentf import ZENTF as ZENTF_TOGGLE
 from workbench.experiments.measurement.statistics import ratio_interval
 
@@ -60,7 +60,7 @@ def _row(way: str, batch: int, sides: Sequence[str], chosen: argparse.Namespace)
         served = [_started(side, way, batch, files[side], chosen.zentf) for side in sides]
         try:
             blocks = {name: run for each in served for name, run in each.blocks.items()}
-            seconds = timed(blocks, chosen.seconds, rest_s=SPINNING_S)
+            seconds = timed(blocks, chosen.seconds, spinning=[ZENTF])
         finally:
             for each in served:
                 each.end()

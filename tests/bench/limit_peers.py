@@ -25,6 +25,8 @@ from workbench.freed_memory import keep_freed_memory
 STOCK, OURS, STAGED, ORDERED = "stock", "ours", "ours-staged", "ours-cost-model"
 ZENTF, BOTH, KERAS, TORCH = "zentf", "ours-and-zentf", "Keras-XLA", "torch"
 NAMES = (STOCK, OURS, STAGED, ORDERED, ZENTF, BOTH, KERAS, TORCH)
+# Whose threads spin on after a step.
+SPINNING = (ZENTF, BOTH, TORCH)
 # What a peer's process needs before TensorFlow is imported: AMD's kernels instead of oneDNN's.
 ENVIRONMENTS = {name: ZENTF_TOGGLE.environment("on") for name in (ZENTF, BOTH)}
 COMPARED = 24
