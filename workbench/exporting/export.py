@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.core.tf_graph.saved_model_file import read_saved_model
 from workbench.errors import OptionError, OutputError, first_line
 from workbench.exporting import folders
 from workbench.exporting.exported import Export
 from workbench.exporting.note import write_note
 from workbench.exporting.phases import Phases, Say, phases
-from workbench.exporting.saved_proto import Lowered, lower_saved_model, own_ops, read_saved_model
+from workbench.exporting.saved_proto import Lowered, lower_saved_model, own_ops
 from workbench.files.atomic_directory import new_directory, require_free_directory
 
 
