@@ -129,6 +129,7 @@ def _of_session(
     result = export_session(session, wanted, part, say, keep_ops=keep_ops, assets=assets or {})
     write_note(part, result.kept)
     return {
+        **_with_files(part),
         "signatures": tuple(sorted(wanted)),
         "replaced": result.counts,
         "kept": result.kept,
@@ -198,11 +199,20 @@ def _finished(part: Path, say: Phases, *, keep_ops: bool) -> dict[str, Any]:
         lowered = lower_saved_model(part)
     write_note(part, kept)
     return {
+        **_with_files(part),
         "signatures": folders.signature_names(part),
         "replaced": lowered.counts,
         "kept": tuple(sorted(kept)),
         "left_out": lowered.left_out,
     }
+
+
+def _with_files(part: Path) -> dict[str, Any]:
+    """Has a model read the files that it needs out of its own folder."""
+    from workbench.exporting.moved_files import move_files
+
+    moved = move_files(part)
+    return {"copied_files": moved.copied, "left_files": moved.left}
 
 
 def _merged(written: list[dict[str, Any]]) -> dict[str, Any]:

@@ -33,6 +33,13 @@ class Lowered:
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
+def write_saved_model(folder: Path, saved: Any) -> None:
+    """Puts another content into the file of a SavedModel, which is a message then."""
+    (folder / BINARY).write_bytes(saved.SerializeToString(deterministic=True))
+    (folder / TEXT).unlink(missing_ok=True)
+    _write_fingerprint(folder)
+
+
 def own_ops(meta: Any) -> set[str]:
     """The types of Workbench's ops in a meta graph."""
     graph = meta.graph_def
@@ -64,9 +71,7 @@ def lower_saved_model(folder: Path) -> Lowered:
             for op, count in lowering.counts.items():
                 counts[op] = counts.get(op, 0) + count
     if counts or left_out:
-        (folder / BINARY).write_bytes(saved.SerializeToString(deterministic=True))
-        (folder / TEXT).unlink(missing_ok=True)
-        _write_fingerprint(folder)
+        write_saved_model(folder, saved)
     return Lowered(counts=counts, left_out=left_out)
 
 
