@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import node_def_pb2
 
 from workbench.core.fusion.checks.order import needed_by
 from workbench.core.fusion.node_defs import free_name
 from workbench.core.graph.graph_view import node_name
 from workbench.core.tf_graph.saved_model_file import read_saved_model
+from workbench.exporting.function_paths import Given, give_paths, pass_paths
+from workbench.exporting.new_paths import STRING, NewPaths
 from workbench.exporting.read_files import FileRead, file_reads, paths_in
 from workbench.exporting.saved_proto import write_saved_model
 from workbench.exporting.session.signatures import tensor_names
 
 _INIT_SIGNATURE, _MAIN_OPS = "__saved_model_init_op", ("saved_model_main_op", "legacy_init_op")
 _ASSETS, _COLLECTION = "assets", "saved_model_assets"
-_STRING = tf.string.as_datatype_enum
+_COMPUTED = "it computes the path"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,19 +92,19 @@ class _Mover:
 
     def __init__(self, meta: Any, assets: _Assets) -> None:
         self._meta, self._assets = meta, assets
-        self._graph = meta.graph_def
-        self._nodes = {node.name: node for node in self._graph.node}
-        self._functions = {each.signature.name: each for each in self._graph.library.function}
+        self._graph = NewPaths(meta.graph_def.node)
+        self._nodes = self._graph.nodes
+        self._functions = {each.signature.name: each for each in meta.graph_def.library.function}
         self._files = _asset_files(meta)
-        # By constant of a path the tensor that has the path of the asset.
-        self._reads: dict[str, str] = {}
+        # By path, for each asset has a variable of its own.
+        self._given: dict[str, Given] = {}
         self._assigns: list[str] = []
 
     def run(self) -> bool:
         """Whether anything was changed."""
-        for function in self._graph.library.function:
-            self._leave(function)
-        at_start, assets = self._needed(self._main_ops()), len(self._meta.asset_file_def)
+        assets = len(self._meta.asset_file_def)
+        self._move_in_functions()
+        at_start = self._needed(self._main_ops())
         at_requests = self._needed(
             tensor
             for name, signature in self._meta.signature_def.items()
@@ -124,27 +125,36 @@ class _Mover:
         names = {node_name(tensor) for tensor in tensors}
         return set(needed_by(names & self._nodes.keys(), self._nodes))
 
-    def _leave(self, function: Any) -> None:
-        """Says what a function reads: its arguments are those of the model that has it."""
-        nodes = {node.name: node for node in function.node_def}
-        for read in file_reads(nodes, self._functions):
-            for name in read.constants or ():
-                for path in paths_in(nodes[name]):
-                    self._assets.left[path] = (
-                        f"{read.node!r} of function {function.signature.name!r} names it; give "
-                        "the function a tf.saved_model.Asset"
-                    )
-            if read.constants is None:
-                self._assets.left[read.node] = "it computes the path"
+    def _move_in_functions(self) -> None:
+        for function in self._functions.values():
+            nodes = {node.name: node for node in function.node_def}
+            for read in file_reads(nodes, self._functions):
+                if read.constants is None:
+                    self._assets.left[read.node] = _COMPUTED
+        needs = give_paths(self._meta, self._assets.name_of, self._assets.left.__setitem__)
+        given = {path: self._path(path) for paths in needs.values() for path in paths}
+        tensors = {path: each.tensor for path, each in given.items()}
+        for node in list(self._nodes.values()):
+            pass_paths(node, needs, tensors)
+        concrete = self._meta.object_graph_def.concrete_functions
+        for name in needs.keys() & set(concrete):
+            concrete[name].bound_inputs.extend(given[path].object for path in needs[name])
 
     def _move(self, read: FileRead) -> None:
         """Has a node read assets by their paths."""
         if read.constants is None:
-            self._assets.left[read.node] = "it computes the path"
+            self._assets.left[read.node] = _COMPUTED
             return
-        if all(self._read_of(name) for name in read.constants):
-            node = self._nodes[read.node]
-            node.input[read.place] = self._copy(node.input[read.place])
+        known = {
+            path: self._files[name]
+            for name in read.constants
+            if name in self._files
+            for path in paths_in(self._nodes[name])
+        }
+        paths = self._graph.paths_of(read)
+        names = {path: known.get(path) or self._assets.name_of(path) for path in paths}
+        if paths and all(names.values()):
+            self._graph.put(read, {path: self._path(path, names[path]).tensor for path in paths})
 
     def _feed(self, read: FileRead) -> None:
         """Has TensorFlow feed the paths of assets to a node that fills a table."""
@@ -158,66 +168,45 @@ class _Mover:
                 self._files[name] = asset
                 self._define(name, asset)
 
-    def _copy(self, text: str) -> str:
-        """The tensor that has the path of an asset where another has a path."""
-        name = node_name(text)
-        if name in self._reads:
-            return self._reads[name]
-        copy = self._add(self._nodes[name].op, f"{name}/of_asset")
-        copy.attr.MergeFrom(self._nodes[name].attr)
-        copy.input.extend(
-            each if each.startswith("^") else self._copy(each) for each in self._nodes[name].input
-        )
-        self._reads[name] = copy.name
-        return text.replace(name, copy.name, 1)
+    def _path(self, path: str, asset: str = "") -> Given:
+        """The path of an asset once the model is loaded."""
+        if path not in self._given:
+            tensor = self._variable(path, asset or self._assets.name_of(path))
+            self._given[path] = Given(tensor=tensor, object=self._object())
+        return self._given[path]
 
-    def _read_of(self, constant: str) -> str:
-        """The tensor that has the paths of assets in place of a constant; "" where files lack."""
-        if constant in self._reads:
-            return self._reads[constant]
-        paths = paths_in(self._nodes[constant])
-        names = [self._files.get(constant) or self._assets.name_of(path) for path in paths]
-        if not all(names):
-            return ""
-        reads = [
-            self._variable(f"{constant}/asset", path, name)
-            for path, name in zip(paths, names, strict=True)
-        ]
-        shape = self._nodes[constant].attr["value"].tensor.tensor_shape
-        if shape.dim:
-            packed = self._add("Pack", f"{constant}/assets", reads)
-            packed.attr["N"].i, packed.attr["T"].type = len(reads), _STRING
-            reads = [packed.name]
-        self._reads[constant] = reads[0]
-        return reads[0]
-
-    def _variable(self, scope: str, path: str, asset: str) -> str:
-        """A variable that has the path of an asset once the model is loaded, and what reads it."""
-        place = self._add("Const", f"{scope}/path")
-        place.attr["dtype"].type = _STRING
+    def _variable(self, path: str, asset: str) -> str:
+        """A variable that has a path since the model was loaded, and what reads it."""
+        place = self._graph.add("Const", "asset_path/constant")
+        place.attr["dtype"].type = STRING
         place.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(path))
-        variable = self._add("VarHandleOp", f"{scope}/variable")
+        variable = self._graph.add("VarHandleOp", "asset_path/variable")
         variable.attr["shared_name"].s = variable.name.encode()
-        assign = self._add("AssignVariableOp", f"{scope}/assign", [variable.name, place.name])
-        read = self._add("ReadVariableOp", f"{scope}/read", [variable.name])
+        used = variable.name
+        assign = self._graph.add("AssignVariableOp", "asset_path/assign", [used, place.name])
+        read = self._graph.add("ReadVariableOp", "asset_path/read", [used])
         for node in (variable, assign, read):
-            node.attr["dtype"].type = _STRING
+            node.attr["dtype"].type = STRING
         variable.attr["shape"].shape.SetInParent()
         self._define(place.name, asset)
         self._assigns.append(assign.name)
-        return read.name
+        return str(read.name)
 
     def _define(self, constant: str, asset: str) -> None:
         file = self._meta.asset_file_def.add(filename=asset)
         file.tensor_info.name = f"{constant}:0"
-        file.tensor_info.dtype = _STRING
+        file.tensor_info.dtype = STRING
         file.tensor_info.tensor_shape.SetInParent()
 
-    def _add(self, op: str, wanted: str, inputs: Iterable[str] = ()) -> node_def_pb2.NodeDef:
-        node = self._graph.node.add(name=free_name(set(self._nodes), wanted), op=op)
-        node.input.extend(inputs)
-        self._nodes[node.name] = node
-        return node
+    def _object(self) -> int | None:
+        """The last asset as an object of the model, for what TensorFlow 2 loads."""
+        nodes = self._meta.object_graph_def.nodes
+        if not nodes:
+            return None
+        number = len(nodes)
+        nodes.add().asset.asset_file_def_index = len(self._meta.asset_file_def) - 1
+        nodes[0].children.add(node_id=number, local_name=f"_asset_path_{number}")
+        return number
 
     def _main_ops(self) -> list[str]:
         """The op that TensorFlow runs once a model is loaded, if it has one."""
@@ -231,7 +220,7 @@ class _Mover:
         """Has that op, or a new one, wait for the paths of assets."""
         main = self._main_ops()
         if not main:
-            main = [self._add("NoOp", "find_assets").name]
+            main = [self._graph.add("NoOp", "find_assets").name]
             self._meta.collection_def[_MAIN_OPS[0]].node_list.value.extend(main)
         self._nodes[node_name(main[0])].input.extend(f"^{name}" for name in self._assigns)
 

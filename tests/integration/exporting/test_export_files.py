@@ -67,7 +67,7 @@ def session_with(path: Path, read: Callable[[str], tf.Tensor]):
 
 def moved(made: Path, *gone: Path) -> Path:
     """The export elsewhere, where what it was made of is no more."""
-    target = made.parent / "elsewhere" / "model"
+    target = made.parent / f"{made.name} elsewhere" / "model"
     target.parent.mkdir()
     shutil.move(made, target)
     for each in gone:
@@ -82,9 +82,12 @@ def words(tmp_path) -> Path:
     return tmp_path / "source" / "words.txt"
 
 
-def require_answers(folder: Path, expected, scratch: Path) -> None:
+def require_answers(
+    folder: Path, expected, scratch: Path, signature: str = "serving_default"
+) -> None:
     for session in (True, False):
-        found = stock_outputs(folder, {"ids": np.arange(3)}, scratch, session=session)
+        given = {"ids": np.arange(3)}
+        found = stock_outputs(folder, given, scratch, signature=signature, session=session)
         assert [tf.compat.as_bytes(each) for each in found["text"].tolist()] == expected.tolist()
         assert found["rows"].shape == (3, 4)
 
@@ -129,6 +132,88 @@ def test_of_a_folder_has_what_is_read_at_requests(kind, named, own, words, tmp_p
     result = wb.export(tmp_path / "own", tmp_path / "out")
     assert not result.left_files, result
     require_answers(moved(tmp_path / "out", words.parent, tmp_path / "own"), expected, tmp_path)
+
+
+class Reader(tf.Module):
+    """Functions that read files by paths in their code."""
+
+    def __init__(self, path: str, read: Callable[[str], tf.Tensor], *, own: bool) -> None:
+        super().__init__()
+        self.table = tf.Variable(tf.reshape(tf.range(20.0), [5, 4]))
+        self.path, self.read, self.own = path, read, own
+
+    @tf.function
+    def inner(self) -> tf.Tensor:
+        return tf.reshape(self.read(self.path), [-1])
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, "ids")])
+    def serve(self, ids):
+        rows = grouped_embedding_lookup([self.table], [ids])[0] if self.own else ids[:, None]
+        return {"rows": rows * tf.ones([1, 4], rows.dtype), "text": self.inner()}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, "ids")])
+    def again(self, ids):
+        text = tf.strings.join([self.inner(), tf.reshape(tf.io.read_file(self.path), [-1])])
+        return {"rows": tf.zeros([tf.size(ids), 4]), "text": text}
+
+
+IN_CODE = ["whole", "lines", "of several", "by way"]
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["stock", "own ops"])
+@pytest.mark.parametrize("kind", IN_CODE)
+@pytest.mark.parametrize("way", ["object", "folder"])
+def test_of_functions_has_what_their_code_names(way, kind, own, words, tmp_path):
+    model = Reader(str(words), READS[kind], own=own)
+    signatures = {"serving_default": model.serve, "again": model.again}
+    expected = {name: each(tf.range(3, dtype=tf.int64)) for name, each in signatures.items()}
+    gone = [words.parent]
+    if way == "folder":
+        tf.saved_model.save(model, str(tmp_path / "own"), signatures=signatures)
+        result = wb.export(tmp_path / "own", tmp_path / "out")
+        gone.append(tmp_path / "own")
+    else:
+        result = wb.export(model, tmp_path / "out", signatures=signatures)
+    assert result.copied_files == {str(words): "words.txt"} and not result.left_files
+    folder = moved(tmp_path / "out", *gone)
+    for name, answer in expected.items():
+        require_answers(folder, answer["text"].numpy(), tmp_path, signature=name)
+    loaded = tf.saved_model.load(str(folder))
+    assert loaded.inner().numpy().tolist() == expected["serving_default"]["text"].numpy().tolist()
+    # What was loaded is a model like any other.
+    signature = loaded.signatures["again"]
+    tf.saved_model.save(loaded, str(tmp_path / "once more"), signatures={"again": signature})
+    folder = moved(tmp_path / "once more", folder)
+    require_answers(folder, expected["again"]["text"].numpy(), tmp_path, signature="again")
+
+
+def test_of_a_branch_stay_and_are_named(words, tmp_path):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, "ids")])
+    def serve(ids):
+        some = tf.size(ids) > 0
+        return {"text": tf.cond(some, lambda: tf.io.read_file(str(words)), lambda: "")}
+
+    result = wb.export(serve, tmp_path / "out")
+    assert not result.copied_files
+    ((path, reason),) = result.left_files.items()
+    assert path == str(words)
+    assert "If calls; give it a tf.saved_model.Asset" in reason
+
+
+def test_that_are_assets_already_stay_such(words, tmp_path):
+    module = tf.Module()
+    module.asset = tf.saved_model.Asset(str(words))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, "ids")])
+    def serve(ids):
+        text = tf.reshape(tf.io.read_file(module.asset), [-1])
+        return {"rows": tf.zeros([tf.size(ids), 4]), "text": text}
+
+    module.serve = serve
+    result = wb.export(module, tmp_path / "out")
+    assert not result.copied_files and not result.left_files
+    folder = moved(tmp_path / "out", words.parent)
+    require_answers(folder, np.array([b"one\ntwo\n"], object), tmp_path)
 
 
 def test_that_cannot_be_known_are_named(words, tmp_path):
