@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.core.tf_graph.saved_model_file import read_saved_model
 from workbench.errors import OptionError, OutputError, first_line
 from workbench.exporting import folders
 from workbench.exporting.exported import Export
 from workbench.exporting.note import write_note
 from workbench.exporting.phases import Phases, Say, phases
-from workbench.exporting.saved_proto import Lowered, lower_saved_model, own_ops, read_saved_model
+from workbench.exporting.saved_proto import Lowered, lower_saved_model, own_ops
 from workbench.files.atomic_directory import new_directory, require_free_directory
 
 
@@ -128,6 +129,7 @@ def _of_session(
     result = export_session(session, wanted, part, say, keep_ops=keep_ops, assets=assets or {})
     write_note(part, result.kept)
     return {
+        **_with_files(part),
         "signatures": tuple(sorted(wanted)),
         "replaced": result.counts,
         "kept": result.kept,
@@ -197,11 +199,20 @@ def _finished(part: Path, say: Phases, *, keep_ops: bool) -> dict[str, Any]:
         lowered = lower_saved_model(part)
     write_note(part, kept)
     return {
+        **_with_files(part),
         "signatures": folders.signature_names(part),
         "replaced": lowered.counts,
         "kept": tuple(sorted(kept)),
         "left_out": lowered.left_out,
     }
+
+
+def _with_files(part: Path) -> dict[str, Any]:
+    """Has a model read the files that it needs out of its own folder."""
+    from workbench.exporting.moved_files import move_files
+
+    moved = move_files(part)
+    return {"copied_files": moved.copied, "left_files": moved.left}
 
 
 def _merged(written: list[dict[str, Any]]) -> dict[str, Any]:

@@ -27,6 +27,9 @@ class Export:
       rows: how many rows each EmbeddingVariable has, by its name.
       stage_inputs: inputs that stand for what a stage handed out.
       left_out: functions that no signature calls, and that it does not have, each with the reason.
+      copied_files: by the paths by which the model read files the names of these among its assets.
+      left_files: paths by which it reads files where they are, or nodes that compute such paths,
+        each with the reason.
     """
 
     path: Path
@@ -36,6 +39,8 @@ class Export:
     rows: Mapping[str, int] = dataclasses.field(default_factory=dict)
     stage_inputs: tuple[str, ...] = ()
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    copied_files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    left_files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def describe(self) -> str:
         """What was written, and how it loads."""
@@ -55,6 +60,8 @@ class Export:
         if self.stage_inputs:
             lines.append(f"Stages are left out; new inputs: {', '.join(self.stage_inputs)}.")
         lines += [f"Left out {name}: {reason}." for name, reason in self.left_out.items()]
+        lines += [f"Copied {path}: asset {name}." for path, name in self.copied_files.items()]
+        lines += [f"Leaves {path} where it is: {why}." for path, why in self.left_files.items()]
         return "\n".join(lines)
 
     def document(self) -> dict[str, Any]:
@@ -66,6 +73,8 @@ class Export:
             "replaced": dict(self.replaced),
             "rows": dict(self.rows),
             "left_out": dict(self.left_out),
+            "copied_files": dict(self.copied_files),
+            "left_files": dict(self.left_files),
         }
 
     def __str__(self) -> str:

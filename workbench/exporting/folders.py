@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from workbench.core.tf_graph.saved_model_file import EITHER, read_saved_model, saved_model_file
 from workbench.errors import DataError, UnsupportedError, first_line
-from workbench.exporting.saved_proto import FILE, is_of_objects, own_ops, read_saved_model
+from workbench.exporting.saved_proto import is_of_objects, own_ops
 
 # Signatures that TensorFlow keeps for itself.
 _HIDDEN = "__saved_model"
@@ -24,14 +25,14 @@ def versions_in(folder: Path) -> list[Path]:
     Raises:
       DataError: it is neither.
     """
-    if (folder / FILE).is_file():
+    if saved_model_file(folder):
         return []
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; expected a SavedModel")
     numbered = [each for each in folder.iterdir() if each.name.isdecimal()]
-    versions = [each for each in numbered if (each / FILE).is_file()]
+    versions = [each for each in numbered if saved_model_file(each)]
     if not versions:
-        raise DataError(f"{folder}: it has no {FILE}; expected a SavedModel, or versions of one")
+        raise DataError(f"{folder}: it has no {EITHER}; expected a SavedModel, or versions of one")
     return sorted(versions, key=lambda each: int(each.name))
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import workbench
 from workbench import _native
+from workbench.core.tf_graph.saved_model_file import read_saved_model
 from workbench.errors import UnsupportedError
 from workbench.exporting.note import read_note
-from workbench.exporting.saved_proto import own_ops, read_saved_model
+from workbench.exporting.saved_proto import own_ops
 
 
 def load_saved(directory: str | os.PathLike[str], tags: Sequence[str] | None = None) -> Any:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from google.protobuf.message import DecodeError
-from tensorflow.core.protobuf import saved_model_pb2
 
-from workbench.errors import DataError, UnsupportedError, first_line
+from workbench.core.tf_graph.saved_model_file import BINARY, TEXT, read_saved_model
+from workbench.errors import UnsupportedError, first_line
 from workbench.exporting.lowering.library import Library
 from workbench.exporting.lowering.lower import PREFIX, Lowering
 
-FILE, _FINGERPRINT = "saved_model.pb", "fingerprint.pb"
+_FINGERPRINT = "fingerprint.pb"
 # How TensorFlow calls an object that has children alone.
 _NOTHING = "_generic_user_object"
 
@@ -34,22 +33,11 @@ class Lowered:
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def read_saved_model(folder: Path) -> saved_model_pb2.SavedModel:
-    """The content of a SavedModel's file.
-
-    Raises:
-      DataError: there is none in the folder, or it cannot be read.
-    """
-    saved = saved_model_pb2.SavedModel()
-    try:
-        saved.ParseFromString((folder / FILE).read_bytes())
-    except OSError as error:
-        raise DataError(f"{folder}: no SavedModel: {FILE}: {error.strerror}") from error
-    except DecodeError as error:
-        raise DataError(f"{folder}: {FILE} is damaged") from error
-    if not saved.meta_graphs:
-        raise DataError(f"{folder}: {FILE} has no model")
-    return saved
+def write_saved_model(folder: Path, saved: Any) -> None:
+    """Puts another content into the file of a SavedModel, which is a message then."""
+    (folder / BINARY).write_bytes(saved.SerializeToString(deterministic=True))
+    (folder / TEXT).unlink(missing_ok=True)
+    _write_fingerprint(folder)
 
 
 def own_ops(meta: Any) -> set[str]:
@@ -83,8 +71,7 @@ def lower_saved_model(folder: Path) -> Lowered:
             for op, count in lowering.counts.items():
                 counts[op] = counts.get(op, 0) + count
     if counts or left_out:
-        (folder / FILE).write_bytes(saved.SerializeToString(deterministic=True))
-        _write_fingerprint(folder)
+        write_saved_model(folder, saved)
     return Lowered(counts=counts, left_out=left_out)
 
 

@@ -1,5 +1,7 @@
 #include "rewriting/fusion/apply_fusion.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -8,16 +10,22 @@
 #include "absl/strings/str_cat.h"
 #include "rewriting/graph/same_nodes.h"
 #include "rewriting/stages/stage_nodes.h"
+#include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_def.pb.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace workbench {
 namespace {
 
+using tensorflow::FunctionDef;
 using tensorflow::GraphDef;
 using tensorflow::Node;
 using tensorflow::NodeDef;
+using Arguments = google::protobuf::RepeatedPtrField<tensorflow::OpDef::ArgDef>;
+using Names = google::protobuf::Map<std::string, std::string>;
 
 NodeDef WithoutInputs(const NodeDef& planned) {
   NodeDef def = planned;
@@ -43,6 +51,64 @@ absl::Status RequireSame(const GraphDef& planned, bool reads, const NamedGraph& 
     if (difference.empty()) continue;
     return RefusedPlan(
         absl::StrCat("in the session's graph node '", wanted.name(), "' ", difference));
+  }
+  return absl::OkStatus();
+}
+
+// What models leave out of nodes of functions, where it is what ops do anyway.
+NodeDef WithDefaults(const NodeDef& def) {
+  NodeDef full = def;
+  const tensorflow::OpDef* op = nullptr;
+  if (tensorflow::OpRegistry::Global()->LookUpOpDef(def.op(), &op).ok()) {
+    tensorflow::AddDefaultsToNodeDef(*op, &full);
+  }
+  return full;
+}
+
+bool SameArguments(const Arguments& one, const Arguments& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [](const auto& a, const auto& b) {
+                      return a.name() == b.name() && a.type() == b.type();
+                    });
+}
+
+bool SameNames(const Names& one, const Names& other) {
+  return std::map<std::string, std::string>(one.begin(), one.end()) ==
+         std::map<std::string, std::string>(other.begin(), other.end());
+}
+
+std::string DifferenceOf(const FunctionDef& planned, const FunctionDef& found) {
+  if (planned.node_def_size() != found.node_def_size()) {
+    return absl::StrCat("has ", found.node_def_size(), " nodes; the plan was made for one of ",
+                        planned.node_def_size());
+  }
+  for (int i = 0; i < planned.node_def_size(); ++i) {
+    const NodeDef& wanted = planned.node_def(i);
+    if (wanted.name() != found.node_def(i).name()) {
+      return absl::StrCat("has no node '", wanted.name(), "' where the plan knows one");
+    }
+    const std::string difference =
+        Difference(WithDefaults(wanted), WithDefaults(found.node_def(i)), /*reads=*/true);
+    if (!difference.empty()) return absl::StrCat("has node '", wanted.name(), "', which ", difference);
+  }
+  const bool same_ends =
+      SameArguments(planned.signature().input_arg(), found.signature().input_arg()) &&
+      SameArguments(planned.signature().output_arg(), found.signature().output_arg()) &&
+      SameNames(planned.ret(), found.ret()) &&
+      SameNames(planned.control_ret(), found.control_ret());
+  return same_ends ? "" : "has other arguments or results";
+}
+
+// Those whose nodes the plan has in the place of calls.
+absl::Status RequireSameFunctions(const tensorflow::FunctionDefLibrary& planned,
+                                  const NamedGraph& graph) {
+  for (const FunctionDef& wanted : planned.function()) {
+    const std::string& name = wanted.signature().name();
+    const FunctionDef* found = graph.FindFunction(name);
+    const std::string difference =
+        found == nullptr ? "is not there" : DifferenceOf(wanted, *found);
+    if (difference.empty()) continue;
+    return RefusedPlan(absl::StrCat("in the session's graph function '", name, "' ", difference));
   }
   return absl::OkStatus();
 }
@@ -145,6 +211,7 @@ absl::Status Fuse(const PlannedFusion& fusion, NamedGraph* graph,
                   std::vector<NodeDef>* originals) {
   TF_RETURN_IF_ERROR(RequireInRegion(fusion));
   TF_RETURN_IF_ERROR(RequireSame(fusion.region, /*reads=*/true, *graph));
+  TF_RETURN_IF_ERROR(RequireSameFunctions(fusion.region.library(), *graph));
   TF_RETURN_IF_ERROR(RequireSame(fusion.sources, /*reads=*/false, *graph));
   TF_RETURN_IF_ERROR(RequireNoNewWriter(fusion, *graph));
   for (const std::string& name : fusion.choices) {

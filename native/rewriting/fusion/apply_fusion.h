@@ -15,7 +15,7 @@ namespace workbench {
 //
 // requires: each node of the fusion's region is in the graph, with the op, attributes, inputs,
 //   control inputs and device that it had when the plan was made; each source has its op and
-//   attributes.
+//   attributes. Each function of the region is in the graph's library, with the same nodes.
 // ensures: `originals` has what the nodes were in whose place a run may need them.
 absl::Status ApplyFusion(const PlannedFusion& fusion, NamedGraph* graph,
                          std::vector<tensorflow::NodeDef>* originals);

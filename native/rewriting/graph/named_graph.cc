@@ -53,6 +53,10 @@ Node* NamedGraph::Find(absl::string_view name) const {
   return found == nodes_.end() ? nullptr : found->second;
 }
 
+const tensorflow::FunctionDef* NamedGraph::FindFunction(const std::string& name) const {
+  return graph_->flib_def().Find(name);
+}
+
 absl::Status NamedGraph::FindTensor(absl::string_view name, OutputTensor* tensor) const {
   const tensorflow::TensorId id = tensorflow::ParseTensorName(name);
   Node* node = Find(id.node());

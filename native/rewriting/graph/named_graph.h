@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/platform/status.h"
@@ -36,6 +37,9 @@ class NamedGraph {
 
   // Finds "node:i".
   absl::Status FindTensor(absl::string_view name, tensorflow::OutputTensor* tensor) const;
+
+  // Null when there is none; of the graph's library.
+  const tensorflow::FunctionDef* FindFunction(const std::string& name) const;
 
   // Adds a node without inputs; fails when its name exists, or its op is unknown.
   absl::Status Add(tensorflow::NodeDef def, tensorflow::Node** node);

@@ -108,14 +108,14 @@ class ParameterReader {
 };
 
 absl::Status ParseNodes(const ParameterReader& reader, const std::string& key,
-                        tensorflow::GraphDef* nodes) {
+                        tensorflow::GraphDef* nodes, bool may_have_functions = false) {
   std::string bytes;
   TF_RETURN_IF_ERROR(reader.String(key, &bytes));
   if (!nodes->ParseFromString(bytes)) {
     return reader.Error(absl::StrCat("parameter '", key, "' (", bytes.size(),
                                      " bytes) is no serialized GraphDef"));
   }
-  if (!nodes->has_library()) return absl::OkStatus();
+  if (!nodes->has_library() || may_have_functions) return absl::OkStatus();
   return reader.Error(
       absl::StrCat("parameter '", key, "' has functions; the nodes of a plan call none"));
 }
@@ -124,7 +124,8 @@ absl::Status ParseFusion(const NameAttrList& from, PlannedFusion* fusion) {
   const ParameterReader reader("fusion", from.attr());
   TF_RETURN_IF_ERROR(ParseNodes(reader, "added", &fusion->added));
   TF_RETURN_IF_ERROR(ParseNodes(reader, "replaced", &fusion->replaced));
-  TF_RETURN_IF_ERROR(ParseNodes(reader, "region", &fusion->region));
+  TF_RETURN_IF_ERROR(ParseNodes(reader, "region", &fusion->region,
+                                /*may_have_functions=*/true));
   TF_RETURN_IF_ERROR(ParseNodes(reader, "sources", &fusion->sources));
   TF_RETURN_IF_ERROR(reader.Strings("choices", &fusion->choices));
   TF_RETURN_IF_ERROR(reader.Strings("inside", &fusion->inside));

@@ -56,7 +56,8 @@ struct PlannedGroup {
 struct PlannedFusion {
   tensorflow::GraphDef added;
   tensorflow::GraphDef replaced;  // Each in the place of the node of that name.
-  tensorflow::GraphDef region;    // The nodes that these stand for, as the plan was made for them.
+  // The nodes that these stand for, as the plan was made for them, and functions likewise.
+  tensorflow::GraphDef region;
   tensorflow::GraphDef sources;   // What those read from outside: op and attributes alone count.
   std::vector<std::string> choices;  // Replaced nodes in whose place a run may need the user's.
   std::vector<std::string> inside;   // Nodes that are computed within an op of the plan.

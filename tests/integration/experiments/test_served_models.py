@@ -203,10 +203,12 @@ def test_a_folder_that_is_no_saved_model(scores, tmp_path):
     with pytest.raises(DataError, match="there is no such folder"):
         wb.served(tmp_path / "none")
     shutil.copytree(scores, tmp_path / "versions" / "7")
-    with pytest.raises(DataError, match=r"holds no saved_model.pb, but '7' below it does"):
+    with pytest.raises(
+        DataError, match=r"holds no saved_model.pb or saved_model.pbtxt, but '7' below it does"
+    ):
         wb.serve_bench(wb.served(tmp_path / "versions"), **QUICK)
     (tmp_path / "saved_model.pb").write_bytes(b"no such thing")
-    with pytest.raises(DataError, match="its SavedModel is damaged"):
+    with pytest.raises(DataError, match="saved_model.pb is damaged"):
         wb.serve_bench(wb.served(tmp_path), **QUICK)
     shutil.copytree(scores, tmp_path / "halved")
     for part in (tmp_path / "halved" / "variables").iterdir():

@@ -9,8 +9,9 @@ import tensorflow as tf
 
 import workbench as wb
 from tests.builders.stock_python import StockError, stock_outputs
+from workbench.core.tf_graph.saved_model_file import read_saved_model
 from workbench.errors import OptionError
-from workbench.exporting.saved_proto import own_ops, read_saved_model
+from workbench.exporting.saved_proto import own_ops
 from workbench.ops import GroupedEmbedding, grouped_embedding_lookup
 
 IDS = np.random.default_rng(0).integers(-1, 50, (10_000, 3)).astype(np.int64)

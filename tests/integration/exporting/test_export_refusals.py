@@ -127,7 +127,7 @@ def test_folders_that_are_no_saved_model(tmp_path):
     out, folder = tmp_path / "out", tmp_path / "model"
     refused(DataError, "no such folder; expected a SavedModel", folder, out)
     folder.mkdir()
-    refused(DataError, "it has no saved_model.pb; expected", folder, out)
+    refused(DataError, "it has no saved_model.pb or saved_model.pbtxt; expected", folder, out)
     (folder / "saved_model.pb").write_bytes(b"\xff\xff\xff")
     refused(DataError, "saved_model.pb is damaged", folder, out)
     (folder / "saved_model.pb").write_bytes(b"")

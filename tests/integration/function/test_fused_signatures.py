@@ -358,8 +358,14 @@ class TestSavedModels:
         done = run_script(WITHOUT, tmp_path, str(tmp_path / "fused"), fresh=True)
         assert f"Op type not registered '{LOOKUP}'" in done.stdout, done.stdout + done.stderr[-900:]
 
-    def test_in_a_session_say_which_call_fuses_them(self, tmp_path: Path) -> None:
-        saved_module(tmp_path)
+    def test_compiled_in_a_session_say_which_call_fuses_them(self, tmp_path: Path) -> None:
+        module = Tables()
+        module.compiled = tf.function(
+            lambda ids: module.look_up(ids)[0],
+            input_signature=[tf.TensorSpec([None], tf.int64)],
+            jit_compile=True,
+        )
+        tf.saved_model.save(module, str(tmp_path), signatures=module.compiled)
         plan = wb.plan_fusion(tmp_path, signature="serving_default")
         assert not plan.count
         (refusal,) = plan.refusals

@@ -29,10 +29,11 @@ _EXAMPLES = """examples:
   workbench serve-bench my_model/1 --p99-limit 5ms --budget 5min --save serving.json
   workbench serve-bench my_model/1 --toggle steps_at_once=2 --report served.html
 
-DIR is the folder of a SavedModel, which has saved_model.pb. A SavedModel is a program: serve only
-those that you trust. The model is loaded as it is, and once for each --toggle, each time in a child
-process of its own, as TensorFlow Serving loads it. Clients are threads of that process. They send
-requests by TensorFlow's C API, as tensors that lie ready, so no network is part of a latency.
+DIR is the folder of a SavedModel, which has saved_model.pb or saved_model.pbtxt. A SavedModel is a
+program: serve only those that you trust. The model is loaded as it is, and once for each --toggle,
+each time in a child process of its own, as TensorFlow Serving loads it. Clients are threads of that
+process. They send requests by TensorFlow's C API, as tensors that lie ready, so no network is part
+of a latency.
 
 One client waits for each answer before it sends the next request, then several do. With --rate
 requests arrive at moments that are drawn beforehand, and latencies count from these moments. Then

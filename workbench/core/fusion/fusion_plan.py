@@ -45,7 +45,8 @@ class FusionPlan:
       lines: what is fused, in words.
       added: nodes that are added, a serialized GraphDef.
       replaced: nodes that come in the place of nodes of the same name, likewise.
-      region: the nodes of the graph for which they stand, as they are in the graph, likewise.
+      region: the nodes of the graph for which they stand, as they are in the graph, likewise; with
+        the functions of the calls among them.
       sources: what these read from outside, of which op and attributes count, likewise.
       choices: names of replaced nodes in whose place a run of a session may need the graph's own.
       inside: names of nodes that are computed within a new one.
@@ -143,11 +144,13 @@ def fused_definition(definition: graph_pb2.GraphDef, plan: FusionPlan) -> graph_
     """
     # The new nodes' ops are the library's.
     _native.library()
+    region = graph_pb2.GraphDef.FromString(plan.region)
     require_fit(
         definition,
-        region=graph_pb2.GraphDef.FromString(plan.region).node,
+        region=region.node,
         sources=graph_pb2.GraphDef.FromString(plan.sources).node,
         writers=plan.writers,
+        functions=region.library.function,
     )
     replaced = {node.name: node for node in graph_pb2.GraphDef.FromString(plan.replaced).node}
     fused = graph_pb2.GraphDef(versions=definition.versions, library=definition.library)

@@ -13,12 +13,13 @@ from tensorflow.python.framework.func_graph import FuncGraph
 
 from workbench import _native
 from workbench.core.fusion import node_defs
-from workbench.core.fusion.called_lookups import called_lookups
+from workbench.core.fusion.called_lookups import called_lookups, calls_with_lookups
 from workbench.core.fusion.checks.contract import violations
 from workbench.core.fusion.checks.effects import effects_before, has_effect
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fetched import Fetches, fetched, readable
 from workbench.core.fusion.fusion_plan import FusionPlan
+from workbench.core.fusion.opened_calls import OpenedCalls, opened_calls
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.pattern.groups import run_together
 from workbench.core.fusion.pattern.placement import placement_of
@@ -69,7 +70,8 @@ def plan_fusion(graph: Any, *, fetches: Any = None, signature: Any = None) -> Fu
 
     Placeholders are fed apart: unless it is known what runs fetch, an op does not look up for two
     of them, since a run might feed one alone. With `fetches` or `signature` one op does all lookups
-    that the same fetches need. A run that feeds or fetches a part runs the graph's own nodes.
+    that the same fetches need. A run that feeds or fetches a part runs the graph's own nodes. Calls
+    of functions that these fetches need, as of a signature of TensorFlow 2, are fused within.
 
     Args:
       graph: a `tf.Graph`, a FuncGraph or concrete function, a MetaGraphDef, the folder of a
@@ -88,10 +90,34 @@ def plan_fusion(graph: Any, *, fetches: Any = None, signature: Any = None) -> Fu
     if isinstance(graph, str | os.PathLike):
         graph = meta_graph_in(graph)
     known = fetched(getattr(graph, "graph", graph), fetches, signature)
-    answers = ask_rules(readable(graph), known)
-    calls = called_lookups(answers.rewritten.graph) if known else ()
-    refusals = [*answers.refusals, *calls]
-    return planned(answers.rewritten, answers.ends, _lines(answers.rewritten.edit), refusals)
+    own = readable(graph)
+    return _with_functions(own, known) if known else _plan_of(ask_rules(own))
+
+
+def _plan_of(
+    answers: Answers, opened: OpenedCalls | None = None, more: Sequence[Refusal] = ()
+) -> FusionPlan:
+    rewritten = opened.for_session(answers.rewritten) if opened else answers.rewritten
+    return planned(
+        rewritten,
+        answers.ends,
+        _lines(rewritten.edit),
+        tuple(dict.fromkeys([*answers.refusals, *more])),
+        opened.functions if opened else (),
+    )
+
+
+def _with_functions(graph: Any, known: Fetches) -> FusionPlan:
+    """A plan for a session's graph and the functions that it calls, of which something is fused."""
+    whole = _definition_of(graph)
+    calls = calls_with_lookups(Definition(whole.node, whole.library.function), known)
+    opened = opened_calls(whole, calls)
+    answers = ask_rules(opened.graph if opened else graph, known)
+    refusals = [*answers.refusals, *called_lookups(answers.rewritten.graph, known)]
+    if opened and (used := opened.fused_in(answers.rewritten)) != list(opened.bodies):
+        opened = opened_calls(whole, used)
+        answers = ask_rules(opened.graph if opened else graph, known)
+    return _plan_of(answers, opened, refusals)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tensorflow.core.framework import graph_pb2, node_def_pb2
+from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2
 
 from workbench.core.fusion.checks.contract import needed
 from workbench.core.fusion.checks.effects import has_effect, variables_used
@@ -24,6 +24,7 @@ def planned(
     ends: Iterable[str] | None,
     lines: Iterable[str],
     refusals: Sequence[Refusal],
+    functions: Sequence[function_pb2.FunctionDef] = (),
 ) -> FusionPlan:
     """The plan of an edit that keeps the contract.
 
@@ -32,6 +33,7 @@ def planned(
       ends: as of `contract.violations`.
       lines: what is fused, in words.
       refusals: what stays.
+      functions: of the calls in whose place the plan has nodes.
     """
     graph, edit, regions = rewritten.graph, rewritten.edit, rewritten.regions
     together = _together(rewritten, ends)
@@ -52,7 +54,7 @@ def planned(
         lines=tuple(lines),
         added=_serialized(edit.added),
         replaced=_serialized(replaced),
-        region=_serialized(_as_planned(graph.nodes[name]) for name in sorted(region)),
+        region=_serialized((_as_planned(graph.nodes[name]) for name in sorted(region)), functions),
         sources=_serialized(
             _as_planned(graph.nodes[name], without=_NOT_COMPARED)
             for name in sorted(sources)
@@ -117,5 +119,10 @@ def _as_planned(
     return planned
 
 
-def _serialized(nodes: Iterable[node_def_pb2.NodeDef]) -> bytes:
-    return bytes(graph_pb2.GraphDef(node=list(nodes)).SerializeToString())
+def _serialized(
+    nodes: Iterable[node_def_pb2.NodeDef], functions: Sequence[function_pb2.FunctionDef] = ()
+) -> bytes:
+    part = graph_pb2.GraphDef(node=list(nodes))
+    if functions:
+        part.library.function.extend(functions)
+    return bytes(part.SerializeToString())

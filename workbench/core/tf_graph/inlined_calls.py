@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tensorflow.core.framework import graph_pb2, node_def_pb2
@@ -49,16 +49,76 @@ def inlined(definition: graph_pb2.GraphDef) -> Inlined | None:
     return inliner.result() if inliner.effects else None
 
 
-class _Inliner:
-    """The nodes of a graph without calls, while they are collected."""
+def with_bodies(
+    definition: graph_pb2.GraphDef, calls: Collection[str]
+) -> tuple[graph_pb2.GraphDef, dict[str, list[str]]]:
+    """A graph in which the nodes of functions stand before some of their calls.
 
-    def __init__(self, definition: graph_pb2.GraphDef) -> None:
+    In the place of such a call an IdentityN of the same name hands on what the function returns, or
+    a NoOp where that is nothing. It waits for the effects of the function, and for what the call
+    waited for. All other nodes are as they were.
+
+    Args:
+      definition: a graph with its library of functions; it is only read.
+      calls: names of nodes of the graph; what `inlined` leaves a call stays one here, too.
+
+    Returns:
+      The graph, and by call the names of the nodes of its function and those that this one calls.
+    """
+    inliner = _Inliner(definition, kept=calls)
+    for node in definition.node:
+        inliner.add(node)
+    return inliner.result().definition, inliner.bodies
+
+
+def functions_behind(node: Any, functions: Mapping[str, Any]) -> dict[str, Any]:
+    """By name the functions that a node calls, and those that these call.
+
+    Args:
+      node: a NodeDef.
+      functions: those of the graph, by name.
+    """
+    found: dict[str, Any] = {}
+    waiting = [node]
+    while waiting:
+        for name in called_by(waiting.pop()):
+            if name in functions and name not in found:
+                found[name] = functions[name]
+                waiting += functions[name].node_def
+    return found
+
+
+def called_by(node: Any) -> Iterator[str]:
+    """Names of the functions that attributes of a node have."""
+    for value in node.attr.values():
+        called = [value.func] if value.WhichOneof("value") == "func" else value.list.func
+        yield from (each.name for each in called)
+
+
+class _Inliner:
+    """The nodes of a graph without calls, while they are collected.
+
+    Attributes:
+      effects: by call the nodes for whose effects it ran, calls among them.
+      bodies: by call that stays as an end the nodes before it.
+    """
+
+    def __init__(self, definition: graph_pb2.GraphDef, kept: Collection[str] | None = None) -> None:
+        """Collects nothing yet.
+
+        Args:
+          definition: the whole graph.
+          kept: names of the calls that stay as ends, which others then stay calls beside; None
+            leaves none.
+        """
         self._whole = definition
+        self._kept = kept
         self._functions = {each.signature.name: each for each in definition.library.function}
         self._taken = {node.name for node in definition.node}
         self._nodes: list[node_def_pb2.NodeDef] = []
         self._tensors: dict[str, str] = {}
         self.effects: dict[str, list[str]] = {}
+        self.bodies: dict[str, list[str]] = {}
         # By call what it returns.
         self._returned: dict[str, list[str]] = {}
 
@@ -68,6 +128,7 @@ class _Inliner:
         if function is None:
             self._nodes.append(node)
             return
+        before = len(self._nodes)
         given = [_tensor(text) for text in node.input if not text.startswith("^")]
         waits = [text for text in node.input if text.startswith("^")]
         scope = self._free_scope(node.name, function)
@@ -95,9 +156,14 @@ class _Inliner:
             self._taken.add(copy.name)
             self.add(copy, (*within, function.signature.name))
         returned = [tensors[function.ret[arg.name]] for arg in function.signature.output_arg]
+        effects = [names[each] for each in function.control_ret.values()]
+        if self._kept is not None and not within:
+            self.bodies[node.name] = [each.name for each in self._nodes[before:]]
+            self._nodes.append(_end(node, returned, [*waits, *(f"^{each}" for each in effects)]))
+            return
         self._tensors.update((f"{node.name}:{i}", tensor) for i, tensor in enumerate(returned))
         self._returned[node.name] = returned
-        self.effects[node.name] = [names[each] for each in function.control_ret.values()]
+        self.effects[node.name] = effects
 
     def result(self) -> Inlined:
         """The graph, once all of its nodes were added."""
@@ -126,7 +192,8 @@ class _Inliner:
 
     def _called(self, node: Any, within: Sequence[str]) -> Any | None:
         """The function whose nodes come in the place of a node, if any do."""
-        if node.op not in CALLS or _is_whole(node):
+        stays = self._kept is not None and not within and node.name not in self._kept
+        if node.op not in CALLS or stays or _is_whole(node):
             return None
         function = self._functions.get(node.attr["f"].func.name)
         if function is None or function.signature.name in within or _is_whole(function):
@@ -161,6 +228,17 @@ class _Inliner:
                 yield from self._effects_of(name)
             else:
                 yield name
+
+
+def _end(call: Any, returned: Sequence[str], waits: Sequence[str]) -> node_def_pb2.NodeDef:
+    """What has the name of a call, and hands on what its function returns."""
+    end = node_def_pb2.NodeDef(name=call.name, op="IdentityN", device=call.device)
+    end.input.extend([*returned, *dict.fromkeys(waits)])
+    if returned:
+        end.attr["T"].CopyFrom(call.attr["Tout"])
+    else:
+        end.op = "NoOp"
+    return end
 
 
 def _tensor(text: str) -> str:

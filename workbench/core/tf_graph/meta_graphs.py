@@ -9,6 +9,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.python.saved_model.loader_impl import parse_saved_model
 
+from workbench.core.tf_graph.saved_model_file import EITHER
 from workbench.errors import OptionError, first_line
 
 _SERVED = "serve"
@@ -26,10 +27,10 @@ def meta_graph_in(folder: str | os.PathLike[str]) -> meta_graph_pb2.MetaGraphDef
     path = os.fspath(folder)
     try:
         graphs = list(parse_saved_model(path).meta_graphs)
-    except (OSError, tf.errors.OpError) as error:
+    except (OSError, UnicodeDecodeError, tf.errors.OpError) as error:
         raise OptionError(
             f"{path!r} is no folder of a SavedModel: {first_line(error)}; expected one with "
-            "saved_model.pb in it"
+            f"{EITHER} in it"
         ) from None
     served = [each for each in graphs if _SERVED in each.meta_info_def.tags] or graphs
     if len(served) != 1:

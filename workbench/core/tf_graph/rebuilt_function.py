@@ -15,7 +15,7 @@ from tensorflow.python.ops import handle_data_util
 from workbench.core.graph.graph_view import node_name
 from workbench.core.tf_graph.argument_order import by_keyword
 from workbench.core.tf_graph.concrete_function import arguments_of
-from workbench.core.tf_graph.inlined_calls import CALLS, inlined
+from workbench.core.tf_graph.inlined_calls import CALLS, called_by, inlined
 
 # Of functions that do the same, by which TensorFlow may take one for another.
 _CHOSEN_BY = ("_implements", "api_implements", "api_preferred_device")
@@ -180,12 +180,7 @@ def _describe(new: Any, old: Any) -> None:
 
 def _called(part: graph_pb2.GraphDef) -> set[str]:
     """Names of the functions that nodes call."""
-    names = {node.op for node in part.node}
-    for node in part.node:
-        for value in node.attr.values():
-            called = [value.func] if value.WhichOneof("value") == "func" else value.list.func
-            names.update(each.name for each in called)
-    return names
+    return {name for node in part.node for name in (node.op, *called_by(node))}
 
 
 def _nested(functions: Iterable[Any]) -> dict[str, Any]:

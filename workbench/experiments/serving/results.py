@@ -66,6 +66,10 @@ class ServedVariant:
         return next((each for each in self.rates_at_limit if each.rows == rows), None)
 
 
+# Sums in another order change the last digits of float32, and no more; relative.
+FLOAT32_ROUNDING = 1e-4
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Receipt:
     """Whether a variant answers as the baseline does, on a sample of requests.
@@ -77,7 +81,9 @@ class Receipt:
       bit_equal: whether all outputs are the same, bit by bit.
       largest_difference: of any number of any output, relative to the baseline's largest one in
         that output; None where texts, shapes or errors differ.
-      output: the output with that difference; "" where all are equal.
+      output: the output with that difference; "" where all are equal. Of several the one that is
+        the most times its `rounding` apart.
+      rounding: the largest difference of that output that rounding makes, relative likewise.
     """
 
     label: str
@@ -86,15 +92,13 @@ class Receipt:
     bit_equal: bool
     largest_difference: float | None = 0.0
     output: str = ""
-
-    # Sums in another order change the last digits of float32, and no more.
-    ROUNDED = 1e-4
+    rounding: float = FLOAT32_ROUNDING
 
     @property
     def passed(self) -> bool:
         """Whether outputs were compared, and are equal but for rounding."""
         largest = self.largest_difference
-        rounded = largest is not None and largest <= self.ROUNDED
+        rounded = largest is not None and largest <= self.rounding
         return self.requests > 0 and (self.bit_equal or rounded)
 
     @property

@@ -214,12 +214,13 @@ def test_a_search_of_a_slow_model_says_how_long_it_takes():
     assert expected_s(300.0, 0.5) == pytest.approx(6 * 200 / (300 * (0.15 * 1.15) ** 0.5))
 
 
-def _answers(*values):
+def _answers(*values, kind="float32"):
     """Answers of one output `y` to some requests; None is an error."""
     return Answers(
         outputs=("y",),
         values=tuple(() if each is None else (np.asarray(each),) for each in values),
         errors=tuple("failed" if each is None else "" for each in values),
+        types=(kind,),
     )
 
 
@@ -246,6 +247,55 @@ def test_receipts(mine, base, requests, words):
     assert (found.requests, found.words) == (requests, words)
     assert found.passed == words.startswith(("bit", "equal"))
     assert found.differs == words.startswith("other")
+
+
+# What one rounding makes of 1, what several make, and what none do.
+ROUNDED = {
+    "float16": (np.float16, 2**-10, 2**-8, 2**-6),
+    # As float32 has it.
+    "bfloat16": (np.float32, 2**-7, 2**-5, 2**-4),
+    "float32": (np.float32, 2**-23, 9e-5, 2e-4),
+    "float64": (np.float64, 2**-52, 1e-13, 1e-9),
+    "complex128": (np.complex128, 2**-52, 1e-13, 1e-9),
+}
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_what_rounding_makes_is_of_the_type_of_the_output(kind):
+    dtype, once, some, other = ROUNDED[kind]
+    # A third is no number of a shorter type.
+    base = np.array([1 / 3, 1, 0.001], dtype)
+    for difference, passes in ((once, True), (some, True), (other, False), (0.1, False)):
+        mine = base + np.array([0, difference, 0], dtype)
+        assert mine.tobytes() != base.tobytes()
+        found = receipt("inline", 1, _answers(mine, kind=kind), _answers(base, kind=kind))
+        assert found.passed == passes and not found.bit_equal, found
+        # The small numbers beside it are rounded as it is.
+        mine = base + np.array([0, 0, difference], dtype)
+        found = receipt("inline", 1, _answers(mine, kind=kind), _answers(base, kind=kind))
+        assert found.passed == passes, found
+
+
+def test_float32_numbers_in_float64_are_rounded_as_such():
+    base = np.float32([1 / 3, 0.7])
+    mine = np.nextafter(base, np.float32(1))
+    wide = [_answers(each.astype(np.float64), kind="float64") for each in (mine, base)]
+    assert receipt("inline", 1, *wide).passed
+    exact = _answers(base.astype(np.float64) / 3, kind="float64")
+    close = _answers(mine.astype(np.float64) / 3, kind="float64")
+    assert receipt("inline", 1, close, exact).differs
+
+
+def test_of_two_outputs_the_one_that_rounding_does_not_explain_is_named():
+    def both(short, wide):
+        values = (np.asarray([short], np.float16), np.asarray([wide], np.float32))
+        return Answers(
+            outputs=("s", "w"), values=(values,), errors=("",), types=("float16", "float32")
+        )
+
+    found = receipt("inline", 1, both(1 + 2**-10, 1.0005), both(1.0, 1.0))
+    assert found.differs and found.output == "w"
+    assert receipt("inline", 1, both(1 + 2**-10, 1.00005), both(1.0, 1.0)).passed
 
 
 @pytest.mark.parametrize(

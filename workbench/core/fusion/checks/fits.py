@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from tensorflow.core.framework import graph_pb2, node_def_pb2
+from tensorflow.python.framework import op_def_registry
 
 from workbench.core.fusion.checks.effects import variables_used
 from workbench.core.fusion.pattern.definition import tensor_name
@@ -24,6 +25,7 @@ def require_fit(
     region: Collection[Any],
     sources: Iterable[Any],
     writers: Iterable[str],
+    functions: Iterable[Any] = (),
 ) -> None:
     """Requires that a graph has what a plan replaces as it was when the plan was made.
 
@@ -33,6 +35,7 @@ def require_fit(
     Args:
       definition: the graph.
       region, sources, writers: as of a FusionPlan, the first two as nodes.
+      functions: those of the region.
 
     Raises:
       PlanError: it is another graph; the message names a node.
@@ -44,6 +47,12 @@ def require_fit(
             difference = "is missing" if found is None else _difference(wanted, found, reads)
             if difference:
                 raise PlanError(f"node {wanted.name!r} {difference}: {_AGAIN}")
+    library = {each.signature.name: each for each in definition.library.function}
+    for function in functions:
+        name = function.signature.name
+        if name not in library or _parts(function) != _parts(library[name]):
+            lacks = "is another one" if name in library else "is missing"
+            raise PlanError(f"function {name!r} {lacks}: {_AGAIN}")
     # What reads nothing, such as a variable, comes behind nothing that the plan does.
     inside = {node.name for node in region if node.input}
     known = {*writers, *(node.name for node in region)}
@@ -95,6 +104,25 @@ def _compared(node: node_def_pb2.NodeDef, *, reads: bool) -> dict[str, Any]:
         for name, value in node.attr.items()
         if value.WhichOneof("value") and name[0] != "_" and (reads or name != "value")
     }
+
+
+def _parts(function: Any) -> list[Any]:
+    """What functions are compared by: arguments, nodes, and what is returned."""
+    signature = function.signature
+    ends = [(arg.name, arg.type) for arg in (*signature.input_arg, *signature.output_arg)]
+    nodes = [
+        (node.name, node.op, list(node.input), node.device, _with_defaults(node))
+        for node in function.node_def
+    ]
+    return [ends, nodes, dict(function.ret), dict(function.control_ret)]
+
+
+def _with_defaults(node: node_def_pb2.NodeDef) -> dict[str, Any]:
+    """The attributes of a node of a function, which models write without those that ops have."""
+    op = op_def_registry.get(node.op)
+    known = {each.name: each.default_value for each in (op.attr if op else ())}
+    defaults = {name: value for name, value in known.items() if value.WhichOneof("value")}
+    return {**defaults, **_compared(node, reads=True)}
 
 
 def _tensors(node: node_def_pb2.NodeDef) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from workbench.core.fusion.pattern.definition import tensor_name
 from workbench.core.graph.graph_view import node_name
 from workbench.core.graph.op_types import LOOPS_BACK
 
@@ -36,6 +37,22 @@ def inputs_of(nodes: Mapping[str, Any]) -> dict[str, list[str]]:
         ]
         for name, node in nodes.items()
     }
+
+
+def needed_by(
+    names: Iterable[str], nodes: Mapping[str, Any], fed: Collection[str] = ()
+) -> dict[str, None]:
+    """Names of nodes that some depend on, themselves among them, where tensors are fed."""
+    needed = dict.fromkeys(names)
+    waiting = list(needed)
+    while waiting:
+        for text in nodes[waiting.pop()].input:
+            name = node_name(text)
+            is_fed = text[0] != "^" and tensor_name(text) in fed
+            if not is_fed and name not in needed:
+                needed[name] = None
+                waiting.append(name)
+    return needed
 
 
 class Order:

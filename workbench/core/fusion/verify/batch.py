@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from workbench.core.fusion.checks.order import needed_by
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.pattern.definition import Definition
 from workbench.core.fusion.verify.inputs import Inputs, first_line
@@ -18,7 +19,7 @@ from workbench.core.fusion.verify.outside import (
     RANDOM,
     outside,
 )
-from workbench.core.fusion.verify.replaced import ReplacedNode, needed_by
+from workbench.core.fusion.verify.replaced import ReplacedNode
 from workbench.core.fusion.verify.sides import Side
 
 _NEEDS_NO_MAKING = ("OneShotIterator",)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from workbench.core.fusion.checks.effects import has_effect, variables_used
+from workbench.core.fusion.checks.order import needed_by
 from workbench.core.fusion.checks.rewritten import Region, RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan
 from workbench.core.fusion.pattern.definition import Definition, tensor_name
@@ -118,22 +119,6 @@ def _rows_of(rewritten: RewrittenGraph) -> dict[str, tuple[str, str]]:
             tensors.setdefault(scope, {})[dtype in _IDS] = f"{node.name}:{number}"
     pairs = (pair for pair in tensors.values() if len(pair) == 2)
     return {node_name(pair[True]): (pair[False], pair[True]) for pair in pairs}
-
-
-def needed_by(
-    names: Iterable[str], nodes: Mapping[str, Any], fed: Collection[str] = ()
-) -> dict[str, None]:
-    """Names of nodes that some depend on, themselves among them, where tensors are fed."""
-    needed = dict.fromkeys(names)
-    waiting = list(needed)
-    while waiting:
-        for text in nodes[waiting.pop()].input:
-            name = node_name(text)
-            is_fed = text[0] != "^" and tensor_name(text) in fed
-            if not is_fed and name not in needed:
-                needed[name] = None
-                waiting.append(name)
-    return needed
 
 
 def runs_of(replaced: Sequence[ReplacedNode], graph: Definition) -> list[list[ReplacedNode]]:

@@ -11,6 +11,7 @@ from tensorflow.core.framework import graph_pb2
 
 from workbench.core.fusion.checks.contract import violations
 from workbench.core.fusion.checks.effects import has_effect
+from workbench.core.fusion.checks.order import needed_by
 from workbench.core.fusion.checks.rewritten import RewrittenGraph
 from workbench.core.fusion.fusion_plan import FusionPlan, fused_definition
 from workbench.core.fusion.node_defs import kept_apart
@@ -20,7 +21,6 @@ from workbench.core.fusion.verify.inputs import Inputs, function_inputs, session
 from workbench.core.fusion.verify.outcome import Outcome, outcomes
 from workbench.core.fusion.verify.replaced import (
     ReplacedNode,
-    needed_by,
     replaced_nodes,
     rewritten_by,
     runs_of,

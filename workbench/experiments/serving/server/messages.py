@@ -73,11 +73,13 @@ class Answers:
       outputs: names of what each answer has.
       values: the outputs of each request; empty of one that failed.
       errors: what each request said; "" of one that was answered.
+      types: the TensorFlow type of each output, such as "bfloat16", whose values are float32 here.
     """
 
     outputs: tuple[str, ...]
     values: tuple[tuple[np.ndarray, ...], ...]
     errors: tuple[str, ...]
+    types: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

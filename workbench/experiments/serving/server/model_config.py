@@ -31,14 +31,6 @@ def model_config(meta_graph: Any, signature: str, optimizations: Optimizations) 
     # A request is all that is fetched, so features that are fed apart may be one op.
     plan = plan_fusion(meta_graph, signature=signature)
     if not plan.count:
-        raise OptionError(
-            f"{NOTHING_TO_FUSE} in the graph of this SavedModel"
-            + ("; what it calls stands in functions, as TensorFlow 2 exports a model"
-               if _calls_functions(meta_graph) else "")
-        )  # fmt: skip
+        stays = "".join(f"; {each.name!r} stays: {each.reason}" for each in plan.refusals[:1])
+        raise OptionError(f"{NOTHING_TO_FUSE} in the graph of this SavedModel{stays}")
     return apply(plan, config), plan.count
-
-
-def _calls_functions(meta_graph: Any) -> bool:
-    calls = {"PartitionedCall", "StatefulPartitionedCall"}
-    return any(node.op in calls for node in meta_graph.graph_def.node)

@@ -144,7 +144,12 @@ class ServedSessions:
                 values.append(())
                 errors.append(str(error))
         sender.close()
-        return Answers(outputs=self._signature.outputs, values=tuple(values), errors=tuple(errors))
+        return Answers(
+            outputs=self._signature.outputs,
+            values=tuple(values),
+            errors=tuple(errors),
+            types=self._signature.output_types,
+        )
 
 
 def described(program: ServedModel) -> tuple[object, Signature]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from workbench.core.tf_graph.saved_model_file import EITHER, read_saved_model, saved_model_file
 from workbench.errors import DataError, OptionError
 
 SERVE = "serve"
-_BINARY, _TEXT = "saved_model.pb", "saved_model.pbtxt"
 _SPARSE = ("indices", "values", "dense_shape")
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _INT64 = 9  # DT_INT64 of tensorflow/core/framework/types.proto
@@ -66,12 +66,14 @@ class Signature:
       inputs: by name, in order.
       outputs: names of what an answer has, sparse ones as three.
       fetches: names of the tensors of these.
+      output_kinds: numbers of the TensorFlow types of these.
     """
 
     name: str
     inputs: tuple[Input, ...]
     outputs: tuple[str, ...]
     fetches: tuple[str, ...]
+    output_kinds: tuple[int, ...]
 
     @property
     def feeds(self) -> tuple[str, ...]:
@@ -82,6 +84,13 @@ class Signature:
     def kinds(self) -> tuple[int, ...]:
         """Numbers of the types of the feeds."""
         return tuple(kind for each in self.inputs for kind in each.kinds)
+
+    @property
+    def output_types(self) -> tuple[str, ...]:
+        """The TensorFlow types of the outputs, by name."""
+        import tensorflow as tf
+
+        return tuple(tf.dtypes.as_dtype(kind).name for kind in self.output_kinds)
 
 
 def read_meta_graph(path: str) -> Any:
@@ -109,20 +118,9 @@ def _require_variables(path: str, graph: Any) -> None:
 
 
 def _read(folder: Path) -> Any:
-    from google.protobuf import text_format
-    from google.protobuf.message import DecodeError
-    from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
-
-    model = SavedModel()
-    try:
-        if (folder / _BINARY).is_file():
-            model.ParseFromString((folder / _BINARY).read_bytes())
-            return model
-        if (folder / _TEXT).is_file():
-            return text_format.Parse((folder / _TEXT).read_text(), model)
-    except (OSError, DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
-        raise DataError(f"{folder}: its SavedModel is damaged: {error}") from None
-    raise DataError(f"{folder}: is no SavedModel: {_instead(folder)}")
+    if saved_model_file(folder) is None:
+        raise DataError(f"{folder}: is no SavedModel: {_instead(folder)}")
+    return read_saved_model(folder)
 
 
 def _instead(folder: Path) -> str:
@@ -130,11 +128,11 @@ def _instead(folder: Path) -> str:
     if not folder.exists():
         return "there is no such folder"
     if not folder.is_dir():
-        return f"it is a file; give the folder that holds {_BINARY}"
-    versions = sorted(each.parent.name for each in folder.glob(f"*/{_BINARY}"))
+        return f"it is a file; give the folder that holds {EITHER}"
+    versions = sorted(each.name for each in folder.iterdir() if saved_model_file(each))
     if versions:
-        return f"it holds no {_BINARY}, but {_named(versions)} below it does; give that folder"
-    return f"it holds no {_BINARY}"
+        return f"it holds no {EITHER}, but {_named(versions)} below it does; give that folder"
+    return f"it holds no {EITHER}"
 
 
 def signature_of(meta_graph: Any, name: str) -> Signature:
@@ -157,8 +155,9 @@ def signature_of(meta_graph: Any, name: str) -> Signature:
     return Signature(
         name=name,
         inputs=inputs,
-        outputs=tuple(output for output, _ in outputs),
-        fetches=tuple(tensor for _, tensor in outputs),
+        outputs=tuple(output for output, _, _ in outputs),
+        fetches=tuple(tensor for _, tensor, _ in outputs),
+        output_kinds=tuple(kind for _, _, kind in outputs),
     )
 
 
@@ -171,11 +170,15 @@ def _input(name: str, info: Any) -> Input:
     )
 
 
-def _outputs(infos: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _outputs(infos: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
+    """The names of outputs, the tensors of each, and the numbers of their types."""
     for name in sorted(infos):
-        tensors = _tensors(name, infos[name])
-        names = [name] if len(tensors) == 1 else [f"{name}/{part}" for part in _SPARSE]
-        yield from zip(names, tensors, strict=True)
+        tensors, kind = _tensors(name, infos[name]), infos[name].dtype
+        if len(tensors) == 1:
+            yield name, tensors[0], kind
+            continue
+        names = [f"{name}/{part}" for part in _SPARSE]
+        yield from zip(names, tensors, (_INT64, kind, _INT64), strict=True)
 
 
 def _tensors(name: str, info: Any) -> tuple[str, ...]:
