@@ -5,6 +5,7 @@ plain_sources(
   grouped/huge_pages.cc
   grouped/table_rows.cc
   id_checks.cc
+  id_columns.cc
   row_ids.cc
   shards.cc
   unique/id_order.cc
@@ -20,6 +21,8 @@ library_sources(
   grouped/grouped_ops.cc
   grouped/grouped_weight_grad_kernels.cc
   grouped/tables_in_huge_pages.cc
+  id_columns_kernels.cc
+  id_columns_ops.cc
   local_kernels.cc
   local_ops.cc
   lookup_kernels.cc
@@ -29,4 +32,5 @@ plain_tests(
   grouped_rows
   hostile_ids
   huge_pages
+  id_columns
   lookup_ids)

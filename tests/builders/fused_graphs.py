@@ -100,3 +100,23 @@ def ran(graph: tf.Graph, fetches: Any, config: Any) -> list[str]:
         options = v1.RunOptions(output_partition_graphs=True)
         session.run(fetches, options=options, run_metadata=metadata)
     return [node.op for part in metadata.partition_graphs for node in part.node]
+
+
+def fetched(
+    graph: tf.Graph, fetches: Any, feeds: dict[Any, Any], plan: wb.FusionPlan | None = None
+) -> list[np.ndarray]:
+    """What a run fetches, flat; with a plan, of the fused graph."""
+    config = None if plan is None else wb.apply(plan)
+    with v1.Session(graph=graph, config=config) as session:
+        found: list[np.ndarray] = tf.nest.flatten(session.run(fetches, feeds))
+    return found
+
+
+def require_same(graph: tf.Graph, fetches: Any, feeds: dict[Any, Any]) -> wb.FusionPlan:
+    """The plan of a graph that gives what the stock one gives."""
+    plan = wb.plan_fusion(graph)
+    expected, found = (fetched(graph, fetches, feeds, each) for each in (None, plan))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+    return plan

@@ -50,6 +50,25 @@ def dense_model(optimizer: Any = "sgd", *, dims: tuple[int, ...] = (4, 16, 8), *
     return model
 
 
+def columns_model(optimizer: Any = "sgd", *, dtype: str = "int32", **compiled: Any):
+    """An Embedding for each column of one matrix of ids, some alone and some together."""
+    given = keras.Input((5,), dtype=dtype)
+    parts = [given[:, 0], given[:, -1], given[:, 1:3], given[:, 3:4], given[:, 0]]
+    found = [keras.layers.Embedding(ROWS, 4 + i)(part) for i, part in enumerate(parts)]
+    flat = [each if len(each.shape) == 2 else keras.layers.Flatten()(each) for each in found]
+    model = keras.Model(given, keras.layers.Dense(1)(keras.layers.Concatenate()(flat)))
+    model.compile(optimizer, "mse", **{"jit_compile": False, **compiled})
+    return model
+
+
+def columns_data(dtype: str = "int32") -> tf.data.Dataset:
+    """Ids of which some count from the end."""
+    random = np.random.default_rng(1)
+    ids = random.integers(-ROWS, ROWS, (EXAMPLES, 5)).astype(dtype)
+    labels = random.normal(size=(EXAMPLES, 1)).astype("float32")
+    return tf.data.Dataset.from_tensor_slices((ids, labels)).batch(8)
+
+
 def dense_data(features: int = 3) -> tf.data.Dataset:
     random = np.random.default_rng(1)
     ids = tuple(random.integers(0, ROWS, (EXAMPLES, 3)).astype("int32") for _ in range(features))

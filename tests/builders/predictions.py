@@ -36,6 +36,7 @@ FUSED_COSTS = FusedCosts(
         "WorkbenchMatMul": 1.0,
         "WorkbenchDecodeCsv": 0.3,
         "WorkbenchHashColumns": 0.5,
+        "WorkbenchIdColumns": 0.5,
         "WorkbenchApplyAdam": 0.9,
         "WorkbenchResourceApplyAdam": 0.9,
     },

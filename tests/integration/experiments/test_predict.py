@@ -217,6 +217,7 @@ def test_costs_of_fused_ops_are_measured_once_and_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     measured = fused_calibration.fused_costs()
     assert set(FUSED_COSTS.weights) <= set(measured.weights)
+    assert set(FUSED_COSTS.times) <= set(measured.times)
     (kept,) = (tmp_path / "workbench").iterdir()
     monkeypatch.setattr(fused_calibration, "traced", None)
     assert fused_calibration.fused_costs() == measured

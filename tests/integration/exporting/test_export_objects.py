@@ -220,6 +220,13 @@ def test_other_fused_ops_have_stock_forms(tmp_path):
         columns = library.workbench_hash_columns(
             texts=[text, text], buckets=[7, 9], zero_last=[False, True]
         )
+        features = library.workbench_id_columns(
+            ids=[5 * flat] * 3,
+            columns=[3, 0, -1],
+            widths=[0, 2, 0],
+            table_rows=[7, 9, 2**40],
+            Tid=tf.int64,
+        )
         lines = library.workbench_decode_csv(
             records=tf.strings.reduce_join(text, 1, separator=","),
             record_defaults=[tf.constant([""])] * 2,
@@ -236,6 +243,7 @@ def test_other_fused_ops_have_stock_forms(tmp_path):
             "ids": columns.ids[1],
             "places": columns.indices[0],
             "deeper": columns.indices[1],
+            **{f"feature_{i}": each for i, each in enumerate(features)},
             "second": library.workbench_hand_on(input=lines[1]),
         }
 

@@ -16,6 +16,8 @@ from tests.builders.grids import every_pair, rest_slow
 from tests.builders.keras_lookups import (
     ROWS,
     Bag,
+    columns_data,
+    columns_model,
     dense_data,
     dense_model,
     require_alike,
@@ -105,6 +107,24 @@ class TestTraining:
     def test_negative_ids_count_from_the_end_as_keras_has_it(self) -> None:
         data = dense_data().map(lambda ids, labels: (tuple(each - 4 for each in ids), labels))
         require_alike(dense_model, data)
+
+    @pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+    def test_one_op_prepares_the_columns_of_a_matrix(self, dtype: str) -> None:
+        model, fusion = require_alike(lambda: columns_model(dtype=dtype), columns_data(dtype))
+        assert len(fusion.plan.of("lookup")) == len(fusion.plan.of("id column")) == 5
+        step = tf.function(model.train_step, autograph=False)
+        batch = tf.TensorSpec([None, 5], dtype), tf.TensorSpec([None, 1])
+        ops = [op.type for op in step.get_concrete_function(batch).graph.get_operations()]
+        assert ops.count("WorkbenchIdColumns") == 1 and "SelectV2" not in ops
+
+    @pytest.mark.parametrize("id_", [-ROWS - 1, ROWS])
+    def test_an_id_outside_its_table_fails_as_in_keras(self, id_: int) -> None:
+        for fused in (False, True):
+            model = columns_model()
+            if fused:
+                wb.fuse_model(model)
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                model.train_on_batch(tf.fill([2, 5], id_), tf.zeros([2, 1]))
 
     @pytest.mark.parametrize(
         "options",

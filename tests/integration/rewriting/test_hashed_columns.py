@@ -14,7 +14,7 @@ from tensorflow.python.eager import context
 
 import workbench as wb
 from tests.builders.examples import few
-from tests.builders.fused_graphs import ran, require_trains_alike
+from tests.builders.fused_graphs import fetched, ran, require_same, require_trains_alike
 from tests.builders.fused_parts import names_of
 from workbench import _native
 from workbench.core.session.rewrite import applied_in
@@ -43,25 +43,6 @@ def hashed(
 
 def text(*shape: int | None) -> tf.Tensor:
     return v1.placeholder(tf.string, shape, name="text")
-
-
-def run(
-    graph: tf.Graph, fetches: Any, feeds: dict[Any, Any], plan: wb.FusionPlan | None = None
-) -> list[np.ndarray]:
-    config = None if plan is None else wb.apply(plan)
-    with v1.Session(graph=graph, config=config) as session:
-        found: list[np.ndarray] = tf.nest.flatten(session.run(fetches, feeds))
-    return found
-
-
-def require_same(graph: tf.Graph, fetches: Any, feeds: dict[Any, Any]) -> wb.FusionPlan:
-    """The plan of a graph that gives what the stock one gives."""
-    plan = wb.plan_fusion(graph)
-    expected, found = (run(graph, fetches, feeds, each) for each in (None, plan))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-        assert one.dtype == other.dtype
-    return plan
 
 
 @few(15)
@@ -246,8 +227,8 @@ def test_columns_of_different_runs_are_not_hashed_together() -> None:
         first, second = hashed(one), hashed(other)
     plan = wb.plan_fusion(graph)
     # Each run is fed its own column alone.
-    run(graph, first, {one: WORDS}, plan)
-    run(graph, second, {other: WORDS}, plan)
+    fetched(graph, first, {one: WORDS}, plan)
+    fetched(graph, second, {other: WORDS}, plan)
 
 
 def test_behind_them_all_lookups_are_one_op_still() -> None:

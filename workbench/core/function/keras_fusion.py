@@ -42,6 +42,7 @@ def fuse_model(model: Any, *, verify: Any = None) -> ModelFusion:
 
     - lookups, their gradients, and the updates of tables by optimizers whose updates `plan_fusion`
       knows.
+    - what prepares the ids of embeddings.
     - batch normalizations where they train.
     - interactions of vectors: dots, and those of factorization machines.
 

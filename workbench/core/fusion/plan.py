@@ -60,6 +60,9 @@ def plan_fusion(graph: Any, *, fetches: Any = None, signature: Any = None) -> Fu
     columns do it. Kernels that any number of threads share decode lines, and update whole variables
     as Adam does. All of these give what TensorFlow's ops give.
 
+    One op prepares the ids of all features as Keras's embeddings do: columns of a matrix, cast to
+    integers, of which those below 0 count from the table's end.
+
     Whatever is fused keeps what the graph states: what waits for what, in which order a variable is
     read and written, and each gradient once. What an op could not keep stays, with the reason among
     the refusals. A run of a session that feeds or fetches within what is fused runs the graph's own

@@ -93,14 +93,17 @@ def _table() -> dict[str, WorkbenchOp]:
             ("WorkbenchResourceApplyAdam", _UPDATE),
         )
     ]
-    columns = WorkbenchOp(
-        type="WorkbenchHashColumns",
-        family=_IDS,
-        is_part=True,
-        likened=Likened.READER,
-        per_input=True,
-    )
-    return {op.type: op for op in (*lookups, *post, *updates, *layers, *swapped, columns)}
+    columns = [
+        WorkbenchOp(
+            type=f"Workbench{kind}Columns",
+            family=_IDS,
+            is_part=True,
+            likened=Likened.READER,
+            per_input=True,
+        )
+        for kind in ("Hash", "Id")
+    ]
+    return {op.type: op for op in (*lookups, *post, *updates, *layers, *swapped, *columns)}
 
 
 WORKBENCH_OPS = _table()

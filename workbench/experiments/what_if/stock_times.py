@@ -24,6 +24,8 @@ _VECTORS = ((512, 27, 16), (512, 12, 64), (2048, 27, 32))
 _LAYERS = ((512, 429, 1024), (512, 1024, 256), (512, 367, 512), (512, 512, 256), (512, 256, 64))
 # Lines of text that become columns, of which words are hashed: rows and columns.
 _TEXTS = ((512, 26), (2048, 26))
+# Matrices of ids, a column of which each feature looks up: rows and columns.
+_IDS = ((512, 26), (2048, 26))
 # Values of variables that Adam updates.
 _VARIABLES = (1_024, 8_192, 262_144)
 _STEPS = 20
@@ -94,6 +96,11 @@ def times_of_stock() -> dict[str, float]:
         fused[name] / (columns * stock[f"text{i}/column0"])
         for i, (name, (_, columns)) in enumerate(zip(hashed, _TEXTS, strict=True))
     )
+    prepared = sorted(name for name in fused if name.startswith("id_columns/columns_"))
+    times["WorkbenchIdColumns"] = statistics.geometric_mean(
+        fused[name] / (columns * stock[f"ids{i}/column0/SelectV2"])
+        for i, (name, (_, columns)) in enumerate(zip(prepared, _IDS, strict=True))
+    )
     return times
 
 
@@ -132,6 +139,10 @@ def _build_layers(_optimizations: Optimizations) -> Built:
             # A loss whose gradient needs the ids: else nothing would be hashed.
             scale = _vector(f"text{number}_scale", (1,))
             losses.append(tf.reduce_sum(scale) * _mean_id(rows, columns, losses))
+    for number, (rows, columns) in enumerate(_IDS):
+        with v1.name_scope(f"ids{number}"):
+            scale = _vector(f"ids{number}_scale", (1,))
+            losses.append(tf.reduce_sum(scale) * _mean_from_end(rows, columns, losses))
     config = v1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
     trains = v1.train.GradientDescentOptimizer(0.01).minimize(tf.add_n(losses))
     return Built(train_op=tf.group(trains, _updates()), config=config)
@@ -164,6 +175,20 @@ def _mean_id(rows: int, columns: int, losses: list[tf.Tensor]) -> tf.Tensor:
         words = tf.gather_nd(texts, there)
         ids.append(tf.strings.to_hash_bucket_fast(words, 10_000, name=f"column{number}"))
     return tf.reduce_mean(tf.cast(tf.concat(ids, 0), tf.float32))
+
+
+def _mean_from_end(rows: int, columns: int, losses: list[tf.Tensor]) -> tf.Tensor:
+    """The mean of the ids of all columns of a matrix, as Keras prepares them."""
+    import tensorflow as tf
+
+    with tf.control_dependencies(losses[-1:]):
+        matrix = tf.random.uniform([rows, columns], maxval=10_000, dtype=tf.int32, seed=1)
+    prepared = []
+    for number in range(columns):
+        with tf.name_scope(f"column{number}"):
+            ids = matrix[:, number]
+            prepared.append(tf.where(ids < 0, ids + 10_000, ids))
+    return tf.reduce_mean(tf.cast(tf.concat(prepared, 0), tf.float32))
 
 
 def _trained(name: str, shape: tuple[int, ...], losses: list[tf.Tensor]) -> tf.Tensor:

@@ -44,6 +44,19 @@ def partition(call: Call) -> list[Any]:
     return [*parts, permutation]
 
 
+def id_columns(call: Call) -> list[Any]:
+    """WorkbenchIdColumns."""
+    counted = []
+    for ids, column, width, rows in zip(
+        call["ids"], call["columns"], call["widths"], call["table_rows"], strict=True
+    ):
+        part = ids if column < 0 else ids[:, column : column + max(width, 1)]
+        part = tf.squeeze(part, 1) if column >= 0 and not width else part
+        part = tf.cast(part, call["Tid"])
+        counted.append(tf.where(part < 0, part + tf.constant(rows, part.dtype), part))
+    return counted
+
+
 def post_look_up(call: Call) -> list[Any]:
     """WorkbenchPostLookUp and WorkbenchPostLookUpV2."""
     shards = call["shards"]

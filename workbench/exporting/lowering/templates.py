@@ -94,6 +94,7 @@ TEMPLATES: Mapping[str, Template] = {
         build=layers.matmul, shapes={"a": _MATRIX, "b": _MATRIX, "bias": _VECTOR}
     ),
     "WorkbenchHashColumns": Template(build=layers.hash_columns),
+    "WorkbenchIdColumns": Template(build=lookups.id_columns),
     "WorkbenchDecodeCsv": Template(build=layers.decode_csv),
 }
 # Of ops that a stock op replaces as they are: its type, and which share of the inputs it reads.

@@ -232,6 +232,6 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
         (r"Workbench(BatchNorm|FmInteraction|HashColumns|PreLookUp|PostLookUp)", _pass),
         (r"StringToHash|FusedBatchNorm|Unique|DynamicPartition|DynamicStitch|Where$", _pass),
         (r"WorkbenchUnique|SparseFillEmpty|SparseReshape|LogSoftmax", _pass),
-        (r"Tile$|StridedSlice|Slice|Pad|GatherNd|Unpack|Reverse", _copy),
+        (r"Tile$|StridedSlice|Slice|Pad|GatherNd|Unpack|Reverse|WorkbenchIdColumns", _copy),
     )
 )

@@ -4,6 +4,7 @@ from workbench.core.fusion.lookups.rule import RULE as LOOKUPS
 from workbench.core.fusion.rules.batch_norm import RULE as BATCH_NORMS
 from workbench.core.fusion.rules.dense_layer import RULE as DENSE_LAYERS
 from workbench.core.fusion.rules.hashed_columns import RULE as HASHED_COLUMNS
+from workbench.core.fusion.rules.id_columns import RULE as ID_COLUMNS
 from workbench.core.fusion.rules.interaction import RULE as INTERACTIONS
 from workbench.core.fusion.rules.kernel_swap import DECODERS, UPDATES
 
@@ -16,4 +17,5 @@ RULES = (
     HASHED_COLUMNS,
     DECODERS,
     UPDATES,
+    ID_COLUMNS,
 )
