@@ -58,6 +58,7 @@ class GraphView:
       library: body of every function by name.
       captures: for the nodes through which a function reads what it captures: the kind, one of
         CAPTURED_*.
+      captured_shapes: for those that are variables: the static shape of what they hold.
       stages: for put nodes of stages: what is known of their stage.
     """
 
@@ -73,6 +74,7 @@ class GraphView:
     functions: Mapping[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     library: Mapping[str, GraphView] = dataclasses.field(default_factory=dict)
     captures: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    captured_shapes: Mapping[int, Shape] = dataclasses.field(default_factory=dict)
     stages: Mapping[int, SeenStage] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
