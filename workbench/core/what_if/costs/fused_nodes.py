@@ -41,7 +41,7 @@ def fused_ns(
         read = [tables[name] for name in names]
         loads = {table.name: _load(table, ids.get(table.name), kind) for table in read}
         known = [load for load in loads.values() if load]
-        ns = costs.ns_together(view.ops[node], known)
+        ns = costs.ns(view.ops[node], known) if known else None
         if len(known) < len(loads):
             unknown |= {name for name, load in loads.items() if load is None}
         elif ns is None:
