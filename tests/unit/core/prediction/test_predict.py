@@ -123,12 +123,14 @@ def test_a_tracer_that_slows_the_ops_is_taken_out_again():
 
 def test_ops_that_use_both_cores_leave_nothing_to_a_stage():
     boundary, costs = unstaged_costs(untraced=measured(20.6, 0.1 + 2 * 20.5), source_cores=1.0)
-    assert costs.cores_per_op == pytest.approx(2, rel=0.03)
+    # Only the product is known to split its work.
+    assert costs.split_cores == pytest.approx(2, rel=0.01)
+    assert costs.node_cores[boundary.view.number("dense")] == 2
     found = predict(boundary, costs, candidate(staged(boundary, "next", "parse")))
     assert found.limited_by == CORES
     alone = predict(boundary, costs, candidate()).step_ms
     # the input's own 10 ms on one core find another
-    assert found.bound_ms == pytest.approx(alone - 5, rel=0.02)
+    assert found.bound_ms == pytest.approx(alone - 5, rel=0.03)
     four = predict(boundary, costs, candidate(staged(boundary, "next", "parse")), cores=4)
     assert four.step_ms < found.step_ms
 
@@ -406,9 +408,9 @@ def test_ops_of_a_called_function_that_ran_side_by_side_take_the_time_of_the_cal
     assert costs.lanes is not None and costs.lanes[call] == 2
     assert costs.span_ns[call] / 1e6 == pytest.approx(4, rel=0.001)
     assert costs.op_ns[call] / 1e6 == pytest.approx(8, rel=0.001)
-    # one thread runs one after the other, each faster with no other thread about
+    # one thread runs one after the other
     serial = costs.dispatched(INLINE)
-    assert serial.span_ns[call] / 1e6 == pytest.approx(8 * INLINE.shares[0], rel=0.001)
+    assert serial.span_ns[call] / 1e6 == pytest.approx(8, rel=0.001)
     assert serial.lanes is None
 
 
