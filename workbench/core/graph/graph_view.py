@@ -107,6 +107,14 @@ class GraphView:
         return self.shapes.get(node, (None,) * len(self.outputs[node]))
 
     @functools.cached_property
+    def arguments(self) -> tuple[int, ...]:
+        """Of the graph of a function that captures something: the nodes that are its arguments."""
+        if not self.captures:
+            return ()
+        given = (node for node, op in enumerate(self.ops) if op == "Placeholder")
+        return tuple(node for node in given if node not in self.captures)
+
+    @functools.cached_property
     def consumers(self) -> Adjacency:
         """Edges out of each node, data and control, as node numbers."""
         source = np.concatenate([self.data[:, 0], self.control[:, 0]])

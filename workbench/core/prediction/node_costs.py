@@ -215,7 +215,12 @@ class Costs:
                 split_cores=self.split_cores,
                 dispatch=self.dispatch,
                 wake_ns=self.wake_ns,
-                inputs_ns={n: each.item_ns for n, each in self.inputs.items() if not each.ahead},
+                inputs_ns={
+                    node: each.item_ns
+                    for node, each in self.inputs.items()
+                    # A function begins when its client has fetched all of its arguments.
+                    if not each.ahead and node not in view.arguments
+                },
             )
         return self._scheduled[side]
 

@@ -35,7 +35,7 @@ class InputSpans:
     """Every run of one input that a trace saw, in order of their ends.
 
     Attributes:
-      node: its number in the graph.
+      node: its number in the graph; of what a function's client fetches that of an argument.
       start_ns, end_ns: int64 [runs].
     """
 
@@ -258,10 +258,13 @@ class _Count:
         return tuple(found)
 
     def inputs(self) -> tuple[InputSpans, ...]:
-        """Runs of the inputs that the graph has."""
+        """Runs of the inputs that the graph has, or that its client fetches as its arguments."""
         rows: dict[int, list[int]] = {}
+        arguments = self._view.arguments
         for row in np.flatnonzero(self.is_input).tolist():
             node = max(int(self._matched(staged)[0][row]) for staged in (False, True))
+            if node < 0 and arguments:
+                node = arguments[0]
             if node >= 0:
                 rows.setdefault(node, []).append(row)
         found = []

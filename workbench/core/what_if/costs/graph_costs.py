@@ -55,6 +55,11 @@ def costs_in(
         if runs is not None and not known[node]:
             runs[node] = 1.0
     splits = np.where(known, costs.splits[place], False) if costs.splits is not None else None
+    if splits is not None:
+        # What takes as long as another op, or some times as long, splits its work as that does.
+        alike_ops = {node: traced.index.get(name, -1) for node, (name, _) in likened.items()}
+        for node, at in alike_ops.items():
+            splits[node] = at >= 0 and costs.splits[at]
     lanes = np.where(known, costs.lanes[place], 1.0) if costs.lanes is not None else None
     # From the traced graph to this one.
     there = np.full(len(traced), -1, np.int64)
