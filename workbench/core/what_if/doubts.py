@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
@@ -52,12 +53,9 @@ def doubts_of(trace: Trace, view: GraphView, added: Collection[str]) -> tuple[Do
     step_ns = float((steps["end_ns"] - steps["start_ns"]).median())
     runs = _single_runs(trace)
     names, ops = (trace.nodes[column].astype(str).tolist() for column in ("name", "op"))
+    reasons = (_runs_on(trace, runs), _uneven(runs), _no_place(names, ops, runs, view))
     found: dict[int, Doubt] = {}
-    for row, ns, why in (
-        *_runs_on(trace, runs),
-        *_uneven(runs),
-        *_no_place(names, ops, runs, view),
-    ):
+    for row, ns, why in itertools.chain(*reasons):
         if ns >= _LEAST * step_ns and not (why == NO_PLACE and names[row] in added):
             found.setdefault(row, Doubt(node=names[row], op=ops[row], ns=ns, why=why))
     return tuple(sorted(found.values(), key=lambda each: -each.ns)[:_MOST_NAMED])
