@@ -49,6 +49,7 @@ def graph(
     functions: Mapping[str, tuple[str, ...]] | None = None,
     library: Mapping[str, GraphView] | None = None,
     captures: Mapping[str, str] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
     shared: Mapping[str, str] | None = None,
     stage: StageOptions | None = None,
     devices: Mapping[str, str] | None = None,
@@ -59,6 +60,7 @@ def graph(
       text: the nodes; dtypes default to one float32, or what the op is known for.
       functions, captures, shared, devices: by node name.
       library: functions' bodies.
+      shapes: of variables that a function captures, by node name.
       stage: options of the user's own stage.
     """
     rows = [found for line in text.strip().splitlines() if (found := _parsed(line))]
@@ -90,6 +92,7 @@ def graph(
         functions={index[name]: called for name, called in (functions or {}).items()},
         library=dict(library or {}),
         captures={index[name]: kind for name, kind in (captures or {}).items()},
+        captured_shapes={index[name]: shape for name, shape in (shapes or {}).items()},
         stages={
             i: SeenStage(name="prefetch", options=stage or StageOptions())
             for i, (_, op, _, _) in enumerate(rows)

@@ -51,10 +51,42 @@ def test_data_that_ends_before_the_first_batch():
         wb.embedding_lens(stock_trace(), program=program, progress=False)
 
 
-def test_a_function_is_refused():
-    program = wb.FunctionProgram(name="mine", make=lambda: None)
-    with pytest.raises(OptionError, match="'mine' is a FunctionProgram, whose ids cannot"):
-        wb.embedding_lens(stock_trace(), program=program)
+def make():
+    """A step of two tables; of the second one every other id is looked up."""
+    import tensorflow as tf
+
+    first, second = (tf.Variable(tf.ones([rows, DIM])) for rows in (ROWS, 2 * ROWS))
+
+    @tf.function
+    def train_step(ids):
+        with tf.GradientTape() as tape:
+            ids = tf.maximum(ids, 0)
+            found = tf.nn.embedding_lookup(first, ids)
+            found += tf.nn.embedding_lookup(second, 2 * ids)
+            loss = tf.reduce_mean(tf.square(found))
+        tables = [first, second]
+        for table, gradient in zip(tables, tape.gradient(loss, tables), strict=True):
+            table.scatter_sub(tf.IndexedSlices(0.1 * gradient.values, gradient.indices))
+        return loss
+
+    def batch(i):
+        return i % 2 + tf.range(4, 12, dtype=tf.int64)
+
+    return train_step, tf.data.Dataset.range(10**6).map(batch)
+
+
+@pytest.mark.executors
+def test_a_function():
+    program = wb.FunctionProgram(name="lens", make=make)
+    trace = wb.trace(program, steps=3, warm_up_steps=2, progress=False)
+    lens = wb.embedding_lens(trace, program=program, batches=4, progress=False)
+    rows = {row["table"]: row for row in lens.df.to_dict("records")}
+    assert set(rows) == {"embedding_lookup", "embedding_lookup_1"}
+    assert [rows[name]["rows"] for name in sorted(rows)] == [ROWS, 2 * ROWS]
+    for row in rows.values():
+        # The batches are 4 to 11 and 5 to 12.
+        assert (row["dim"], row["ids_per_batch"], row["ids_seen"]) == (DIM, 8, 9)
+        assert row["lookup_ns"] > 0
 
 
 def test_batches_are_counted_from_one():

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 
+import numpy as np
 import pytest
 
 import workbench as wb
@@ -136,6 +137,38 @@ def test_a_function_is_predicted_from_its_graph():
     assert [each.reason for each in found.withheld] == [
         "the program builds no embedding lookup through Workbench"
     ]
+
+
+def make_of_keras():
+    import keras
+    import tensorflow as tf
+
+    ids = [keras.Input((1,), dtype="int64", name=f"ids{number}") for number in range(3)]
+    vectors = [keras.layers.Embedding(ROWS, DIM)(each) for each in ids]
+    x = keras.layers.Flatten()(keras.layers.Concatenate()(vectors))
+    model = keras.Model(ids, keras.layers.Dense(1)(x))
+    model.compile(optimizer=keras.optimizers.Adagrad(0.05), loss="mse")
+    batch = (tuple(np.arange(4096)[:, None] % ROWS for _ in ids), np.ones([4096, 1], np.float32))
+    return model, tf.data.Dataset.from_tensors(batch).repeat()
+
+
+@pytest.mark.executors
+@pytest.mark.usefixtures("held")
+def test_fused_lookups_of_a_keras_model_are_predicted(monkeypatch):
+    program = wb.FunctionProgram(name="keras", make=make_of_keras)
+    trace = wb.trace(program, steps=5, warm_up_steps=15, progress=False)
+    taken = []
+    for times in (1.0, 1000.0):
+        weights = {
+            op: tuple(times * each for each in weight) for op, weight in FUSED_COSTS.weights.items()
+        }
+        costs = dataclasses.replace(FUSED_COSTS, weights=weights)
+        monkeypatch.setattr(known_graphs, "fused_costs", lambda costs=costs: costs)
+        found = wb.predict(trace, program, ["auto_fused", "smart_stage+auto_fused"], progress=False)
+        assert found.withheld == ()
+        taken.append(found.of("auto fused").step_ms)
+    # What a lookup takes goes by its ids, which are those of each trace of the function.
+    assert taken[1] > 2 * taken[0]
 
 
 @pytest.mark.usefixtures("held")

@@ -18,7 +18,12 @@ from workbench.core.tf_graph.concrete_function import (
     is_compiled,
     require_own_captures,
 )
-from workbench.core.tf_graph.rebuilt_function import needed_part, rebuilt, used, without_calls
+from workbench.core.tf_graph.rebuilt_function import (
+    built_in,
+    needed_part,
+    rebuilt,
+    without_calls,
+)
 from workbench.errors import OptionError, UnsupportedError
 
 
@@ -139,19 +144,8 @@ def build_fused(function: Any, plan: FusionPlan, batch: Sequence[tf.Tensor]) -> 
     definition = fused_definition(function.graph.as_graph_def(), plan)
     runs = {tensor.op.name for tensor in function.outputs}.union(_effects(function, plan))
     part = needed_part(definition, runs, function.inputs)
-    arguments = [tensor.name for tensor in arguments_of(function)]
     wanted = [tensor.name for tensor in function.outputs]
-    graph = tf.compat.v1.get_default_graph()
-    for nested in function.graph._functions.values():
-        graph._add_function_recursive(nested)
-    given = dict(zip(arguments, batch, strict=True))
-    given |= {own.name: graph.capture(outer) for outer, own in function.graph.captures}
-    computed = [name for name in dict.fromkeys(wanted) if name not in given]
-    built = tf.graph_util.import_graph_def(
-        part, input_map=used(part, given), return_elements=computed, name=""
-    )
-    given |= dict(zip(computed, built, strict=True))
-    return function.function_type.pack_output([given[name] for name in wanted])
+    return function.function_type.pack_output(built_in(function, part, batch, wanted))
 
 
 def require_fusible(function: Any) -> None:

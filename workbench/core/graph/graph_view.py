@@ -58,6 +58,7 @@ class GraphView:
       library: body of every function by name.
       captures: for the nodes through which a function reads what it captures: the kind, one of
         CAPTURED_*.
+      captured_shapes: for those that are variables: the static shape of what they hold.
       stages: for put nodes of stages: what is known of their stage.
     """
 
@@ -73,6 +74,7 @@ class GraphView:
     functions: Mapping[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     library: Mapping[str, GraphView] = dataclasses.field(default_factory=dict)
     captures: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    captured_shapes: Mapping[int, Shape] = dataclasses.field(default_factory=dict)
     stages: Mapping[int, SeenStage] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -103,6 +105,14 @@ class GraphView:
     def output_shapes(self, node: int) -> tuple[Shape, ...]:
         """Static shapes of a node's outputs, as far as they are known."""
         return self.shapes.get(node, (None,) * len(self.outputs[node]))
+
+    @functools.cached_property
+    def arguments(self) -> tuple[int, ...]:
+        """Of the graph of a function that captures something: the nodes that are its arguments."""
+        if not self.captures:
+            return ()
+        given = (node for node, op in enumerate(self.ops) if op == "Placeholder")
+        return tuple(node for node in given if node not in self.captures)
 
     @functools.cached_property
     def consumers(self) -> Adjacency:

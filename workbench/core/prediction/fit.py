@@ -55,7 +55,9 @@ class _Fit:
 
     def __init__(self, costs: Costs, view: GraphView, seen: NodeSpans, cpu_ns: int | None) -> None:
         self._costs, self._view, self._seen = costs, view, seen
-        self.total = float(costs.op_ns.sum()) + costs.unmatched_ns + costs.added_ns
+        one = dataclasses.replace(costs, cores_per_op=1.0)
+        ops_ns = float((one.span_ns * one.node_cores).sum())
+        self.total = ops_ns + costs.unmatched_ns + costs.added_ns
         elsewhere = costs.client_ns + len(seen.stages) * STAGE_RUN_NS
         elsewhere += sum(each.work.cpu_ns for each in costs.inputs.values())
         # without the CPU time every op is taken to use one core

@@ -27,11 +27,12 @@ class Costs:
     Attributes:
       span_ns: float64 [nodes], time of each node in a step when it has the cores that it can use,
         wherever it runs; with what the executor does around it, without inputs.
-      cores_per_op: cores that a running op keeps busy, on average: above 1 where ops split their
-        work among threads, below 1 where they wait by themselves.
+      cores_per_op: cores that a running op keeps busy, on average, against what is known of its
+        kind: below 1 where ops wait by themselves.
       lanes: float64 [nodes], ops that run side by side while a node runs: more than 1 where it
         calls a function. None: 1 of each.
       splits: bool [nodes], which nodes split their work among threads; None: none does.
+      split_cores: that such a node keeps busy when no other runs.
       inputs: what delivers the items, by number of its node.
       client_ns: time of a step before its first op.
       added: ops that TensorFlow's optimizer added, with their places in the graph.
@@ -56,6 +57,7 @@ class Costs:
     cores_per_op: float = 1.0
     lanes: np.ndarray | None = None
     splits: np.ndarray | None = None
+    split_cores: float = 1.0
     inputs: dict[int, Input] = dataclasses.field(default_factory=dict)
     client_ns: float = 0.0
     added: tuple[AddedOp, ...] = ()
@@ -76,6 +78,9 @@ class Costs:
     def node_cores(self) -> np.ndarray:
         """Cores that each node uses while it runs, float64 [nodes]."""
         cores = np.full(len(self.span_ns), self.cores_per_op)
+        if self.splits is not None:
+            both = self.cores_per_op * self.split_cores
+            cores[self.splits] = min(both, max(self.cores_per_op, self.cores))
         return cores if self.lanes is None else cores * self.lanes
 
     @property
@@ -106,19 +111,22 @@ class Costs:
 
     def dispatched(self, dispatch: Dispatch) -> Costs:
         """What the same nodes cost on another executor."""
-        span_ns, lanes, added = self.span_ns, self.lanes, self.added
+        span_ns, lanes = self.span_ns, self.lanes
         if dispatch.serial and lanes is not None:
             span_ns, lanes = self.op_ns, None
+        between_ns = self.between_ns * dispatch.op_ns / self.dispatch.op_ns
         if self.runs is not None:
-            saved = (self.dispatch.op_ns - dispatch.op_ns) * self.runs
+            saved = (self.between_ns - between_ns) * self.runs
             span_ns = np.maximum(span_ns - (saved if lanes is None else saved / lanes), 0.0)
-        if self.splits is not None:
-            before, after = self.dispatch.shares, dispatch.shares
-            split, whole = (new / old for new, old in zip(after, before, strict=True))
-            span_ns = span_ns * np.where(self.splits, split, whole)
-            added = tuple(each.longer(whole) for each in added)
+        # On a pool a step begins by waking a thread, and ends by waking its client.
+        woken_ns = 2 * self.wake_ns * (dispatch.serial - self.dispatch.serial)
         return dataclasses.replace(
-            self, span_ns=span_ns, lanes=lanes, added=added, dispatch=dispatch
+            self,
+            span_ns=span_ns,
+            lanes=lanes,
+            between_ns=between_ns,
+            client_ns=max(0.0, self.client_ns - woken_ns),
+            dispatch=dispatch,
         )
 
     def pool(self, cores: int) -> int:
@@ -203,9 +211,16 @@ class Costs:
                 cores=cores,
                 cores_per_op=self.cores_per_op,
                 lanes=self.lanes,
+                splits=self.splits,
+                split_cores=self.split_cores,
                 dispatch=self.dispatch,
                 wake_ns=self.wake_ns,
-                inputs_ns={n: each.item_ns for n, each in self.inputs.items() if not each.ahead},
+                inputs_ns={
+                    node: each.item_ns
+                    for node, each in self.inputs.items()
+                    # A function begins when its client has fetched all of its arguments.
+                    if not each.ahead and node not in view.arguments
+                },
             )
         return self._scheduled[side]
 

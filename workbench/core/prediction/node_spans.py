@@ -13,15 +13,19 @@ from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.added_ops import AddedOp, added_ops
 from workbench.core.prediction.handling import Handling, handling_of
+from workbench.core.prediction.shared_cores import shared_cores
+from workbench.core.prediction.whole_steps import (
+    client_ns_of,
+    is_disturbed,
+    step_scales_of,
+    undisturbed,
+)
+from workbench.core.simulation.intra_op import splits_work
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
 
-# A step this much longer than the median was disturbed and is left out.
-_DISTURBED = 1.5
 # Within this time of an op's end the executor finds the next one; later, it lacked a core.
 _FOUND_NS = 10_000
-# The first op of a step begins so soon only where the client itself fetches the input.
-_FETCHES_NS = 20_000
 # Steps of which each node's time is kept.
 _SOME_STEPS = 8
 
@@ -31,7 +35,7 @@ class InputSpans:
     """Every run of one input that a trace saw, in order of their ends.
 
     Attributes:
-      node: its number in the graph.
+      node: its number in the graph; of what a function's client fetches that of an argument.
       start_ns, end_ns: int64 [runs].
     """
 
@@ -45,7 +49,8 @@ class SideSpans:
     """What a trace saw of a stage in one item, or of the compute side in one step.
 
     Attributes:
-      ns: float64 [nodes], time of each node, all its runs together; inputs left out.
+      ns: float64 [nodes], time of each node, all its runs together, with all the cores that it can
+        use; inputs left out.
       wall_ns: the same, but of a node that calls a function the time in which any of the
         function's ops ran or the next one was found; less than `ns` where some ran side by side.
       calls: the nodes that call a function of which the ops were seen.
@@ -80,6 +85,8 @@ class NodeSpans:
         next call, the medians.
       step_scales: time of all ops of each step against the mean.
       handling: what the executor took beside the ops.
+      splits: bool [nodes], which split their work among threads.
+      split_cores: that such an op keeps busy when no other runs.
       each_step: float64 [nodes] of some steps, time of each node of the compute side in it.
     """
 
@@ -89,6 +96,8 @@ class NodeSpans:
     client_ns: float
     step_scales: tuple[float, ...]
     handling: Handling
+    splits: Bools
+    split_cores: float = 1.0
     each_step: tuple[np.ndarray, ...] = ()
 
 
@@ -99,6 +108,9 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
     node that calls it, unless that one has a time of its own.
     """
     count = _Count(trace, view)
+    main = count.on("inter_op", "")
+    client_ns = client_ns_of(trace, main, count.is_input[main["node"].to_numpy()])
+    count.share_cores(client_ns)
     main = count.on("inter_op", "")
     steps = int(main["step"].nunique())
     clients = int((trace.tracks["kind"] == "step").sum())
@@ -116,9 +128,11 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
         step=count.side(main, steps, "", threads=max(1, clients)),
         stages={name: side for name, side in stages.items() if side.threads},
         inputs=count.inputs(),
-        client_ns=_client_ns(trace, main, count.is_input[main["node"].to_numpy()]),
-        step_scales=_step_scales(main[~count.is_input[main["node"].to_numpy()]]),
+        client_ns=client_ns,
+        step_scales=step_scales_of(main[~count.is_input[main["node"].to_numpy()]]),
         handling=handling_of(main),
+        splits=count.splits(),
+        split_cores=count.split_cores,
         each_step=count.each_step(main),
     )
 
@@ -140,7 +154,43 @@ class _Count:
         ops = trace.nodes["op"].astype(object)
         self.is_input = ops.isin(op_types.INPUTS).to_numpy(bool)
         self._counts = ~self.is_input & ~ops.isin(op_types.BUFFER_OPS).to_numpy(bool)
-        self._events = _undisturbed(trace)
+        events = undisturbed(trace)
+        self._events = events.assign(alone_ns=events["dur_ns"].astype(float))
+        row = events["node"].to_numpy()
+        runs = np.bincount(row, minlength=len(self._names))
+        total = np.bincount(row, weights=events["dur_ns"], minlength=len(self._names))
+        self._splits = splits_work(ops.tolist(), total / np.maximum(runs, 1)) & self._counts
+        self.split_cores = 1.0
+
+    def share_cores(self, client_ns: float) -> None:
+        """Takes out of the times of ops that split their work what others took from them.
+
+        Args:
+          client_ns: of a step outside of its ops.
+        """
+        untraced, steps = self._trace.meta.untraced, self._trace.steps()
+        if untraced is None or untraced.cpu_ns is None:
+            return
+        row = self._events["node"].to_numpy()
+        inputs_ns = float(self._events["dur_ns"][self.is_input[row]].sum())
+        count = int((~is_disturbed(steps)).sum())
+        busy_ns = (untraced.cpu_ns - client_ns) * count
+        busy_ns -= inputs_ns * (self._trace.meta.source_cores or 0.0)
+        ops = self._counts[row]
+        events = self._events[ops]
+        shared = shared_cores(
+            events,
+            self._splits[events["node"].to_numpy()],
+            cores=self._trace.meta.cores or 1,
+            busy_ns=busy_ns,
+        )
+        self._events.loc[ops, "alone_ns"] = shared.alone_ns
+        self.split_cores = shared.split_cores
+
+    def splits(self) -> Bools:
+        """Which nodes of the graph split their work, bool [nodes]."""
+        node, exact = self._matched(False)
+        return self._view.mask(np.unique(node[exact & self._splits]))
 
     def tracks(self, kind: str, stage: str) -> np.ndarray:
         """Rows of the tracks of one kind and stage."""
@@ -157,7 +207,7 @@ class _Count:
         """What `times` steps or items took, divided by their number."""
         node, exact = self._matched(bool(stage))
         row = events["node"].to_numpy()
-        lasted = events["dur_ns"].to_numpy(float)
+        lasted = events["alone_ns"].to_numpy()
         totals = np.bincount(row, weights=lasted, minlength=len(node)) * self._counts
         often = np.bincount(row, minlength=len(node)).astype(float)
         seen = often > 0
@@ -202,16 +252,19 @@ class _Count:
         known = node >= 0
         found = []
         for _, own in itertools.islice(events.groupby("step"), _SOME_STEPS):
-            row, lasted = own["node"].to_numpy(), own["dur_ns"].to_numpy(float)
+            row, lasted = own["node"].to_numpy(), own["alone_ns"].to_numpy()
             totals = np.bincount(row, weights=lasted, minlength=len(node)) * self._counts
             found.append(np.bincount(node[known], weights=totals[known], minlength=len(self._view)))
         return tuple(found)
 
     def inputs(self) -> tuple[InputSpans, ...]:
-        """Runs of the inputs that the graph has."""
+        """Runs of the inputs that the graph has, or that its client fetches as its arguments."""
         rows: dict[int, list[int]] = {}
+        arguments = self._view.arguments
         for row in np.flatnonzero(self.is_input).tolist():
             node = max(int(self._matched(staged)[0][row]) for staged in (False, True))
+            if node < 0 and arguments:
+                node = arguments[0]
             if node >= 0:
                 rows.setdefault(node, []).append(row)
         found = []
@@ -245,53 +298,3 @@ class _Count:
             if index.get(name) in self._view.functions:
                 return index[name], False
         return -1, False
-
-
-def is_disturbed(steps: pd.DataFrame) -> Bools:
-    """Which main steps something disturbed: they count for nothing, bool [steps].
-
-    Args:
-      steps: as of `Trace.steps`.
-    """
-    lasted = (steps["end_ns"] - steps["start_ns"]).to_numpy(np.int64)
-    found: Bools = lasted > _DISTURBED * (np.median(lasted) if len(lasted) else 0)
-    return found
-
-
-def _undisturbed(trace: Trace) -> pd.DataFrame:
-    """The events without those of main steps that something disturbed."""
-    steps = trace.steps()
-    disturbed = steps["number"][is_disturbed(steps)]
-    staged = np.flatnonzero(trace.tracks["kind"] == "prefetch")
-    events = trace.events
-    return events[events["track"].isin(staged) | ~events["step"].isin(disturbed)]
-
-
-def _client_ns(trace: Trace, main: pd.DataFrame, is_input: Bools) -> float:
-    """What a step takes before its first op and after its last one, without waits in a take.
-
-    A client that fetches its input by itself, and calls a function then, takes time between these.
-    """
-    steps = trace.steps()
-    ends = main["start_ns"].astype(np.int64) + main["dur_ns"]
-    first = steps["number"].map(main.groupby("step")["start_ns"].min())
-    last = steps["number"].map(ends.groupby(main["step"]).max())
-    others = main["start_ns"][~is_input].groupby(main["step"][~is_input]).min()
-    fetched = ends[is_input].groupby(main["step"][is_input]).max()
-    between = (steps["number"].map(others) - steps["number"].map(fetched)).dropna()
-    items = trace.items[trace.items["take_start_ns"] >= 0]
-    waited = (items["take_end_ns"] - items["take_start_ns"]).groupby(items["take_step"]).max()
-    before = (first - steps["start_ns"] - steps["number"].map(waited).fillna(0)).dropna()
-    # the next call of the same client
-    after = (steps.groupby("track")["start_ns"].shift(-1) - last).dropna()
-    parts = [before, after]
-    if len(before) and before.median() < _FETCHES_NS and between.median() > 0:
-        parts.append(between)
-    return sum(max(0.0, float(each.median())) for each in parts if len(each))
-
-
-def _step_scales(ops: pd.DataFrame) -> tuple[float, ...]:
-    totals = ops.groupby("step")["dur_ns"].sum().to_numpy(float)
-    if not len(totals) or not totals.any():
-        return (1.0,)
-    return tuple((totals / totals.mean()).tolist())

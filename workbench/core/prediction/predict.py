@@ -21,7 +21,6 @@ from workbench.core.prediction.node_spans import NodeSpans, node_spans
 from workbench.core.prediction.pipeline_builder import candidate_pipeline
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.simulation.dispatch import NORMAL, Dispatch
-from workbench.core.simulation.intra_op import splits_work
 from workbench.core.simulation.list_schedule import schedule
 from workbench.core.simulation.simulator import simulate
 from workbench.core.trace.meta import UntracedSteps
@@ -71,7 +70,8 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
         inter_op_threads=meta.inter_op_threads,
         packs=meta.packs_when_idle is True,
         runs=runs,
-        splits=splits_work(view.ops, ns / np.maximum(runs, 1.0)),
+        splits=seen.splits,
+        split_cores=seen.split_cores,
         dispatch=dispatch,
     )
     costs = dataclasses.replace(costs, unevenness=_unevenness(view, costs, seen))
@@ -129,6 +129,8 @@ def _unevenness(view: GraphView, costs: Costs, seen: NodeSpans) -> float:
             threads=costs.pool(costs.cores),
             cores=costs.cores,
             lanes=lanes,
+            splits=costs.splits,
+            split_cores=costs.split_cores,
             dispatch=costs.dispatch,
             wake_ns=costs.wake_ns,
         ).behind.alone_ns

@@ -21,24 +21,19 @@ class Dispatch:
       by_path: of the nodes that are ready, the one with the longest path behind it goes first, to
         whichever thread is free; otherwise a thread keeps the short nodes that it made ready.
       short_ns: nodes up to this stay on the thread that made them ready.
-      shares: how long ops take against TensorFlow's executor: those that split their work among
-        intra-op threads, and others.
     """
 
     op_ns: float
     serial: bool = False
     by_path: bool = False
     short_ns: float = _SHORT_NS
-    shares: tuple[float, float] = (1.0, 1.0)
 
 
 # Between two ops stock's executor takes 150 to 660 ns, untraced: chains, wide graphs, a DLRM of 441
 # nodes, 1 and 2 threads. Inline takes a third of it: 86 ns for a scalar op of a chain, where stock
 # takes 280.
 NORMAL = Dispatch(op_ns=300.0)
-# The inter-op threads of a pool look for work before they sleep, and take cores from an op that
-# splits its work; inline there is none.
-INLINE = Dispatch(op_ns=100.0, serial=True, shares=(0.7, 0.9))
+INLINE = Dispatch(op_ns=100.0, serial=True)
 COST_MODEL = Dispatch(op_ns=300.0, by_path=True)
 
 

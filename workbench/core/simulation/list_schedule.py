@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import heapq
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,6 +13,7 @@ from workbench.core.graph.longest_paths import longest_paths, loops_back_of
 from workbench.core.simulation.dispatch import NORMAL, Dispatch
 from workbench.core.simulation.pipeline import Work
 from workbench.core.simulation.ready_nodes import ByPath, KeepingShort, ReadyNodes
+from workbench.core.simulation.running_nodes import Running, RunningNodes
 
 # A side is summed up in this many pieces of equal length: enough to tell its narrow stretches,
 # where another side finds a free core, from its wide ones.
@@ -44,6 +44,8 @@ def schedule(
     cores: float,
     cores_per_op: float = 1.0,
     lanes: np.ndarray | None = None,
+    splits: Bools | None = None,
+    split_cores: float = 1.0,
     dispatch: Dispatch = NORMAL,
     wake_ns: float = 0.0,
     inputs_ns: Mapping[int, float] | None = None,
@@ -59,6 +61,9 @@ def schedule(
       cores_per_op: that an op keeps busy besides, which counts where other sides want cores: ops
         that ran side by side were traced so, and are as long as that made them.
       lanes: float64 [nodes], ops that run side by side while a node runs; None: one each.
+      splits: bool [nodes], which split their work among cores: such a node takes its time when it
+        has `split_cores` of them, and longer beside others. None: none does.
+      split_cores: at least 1.
       dispatch: how the executor hands nodes to threads.
       wake_ns: until a thread that rests takes up a node.
       inputs_ns: by number of its node, the time until an input delivers. It has a thread of its
@@ -81,7 +86,7 @@ def schedule(
         while passing:
             node = passing.pop()
             if node in awaited:
-                heapq.heappush(running, (now + awaited[node], -1, node, _NO_THREAD))
+                running.add(Running(awaited[node], node, _NO_THREAD, 0.0))
             elif span[node] > 0:
                 able.append(node)
             else:
@@ -89,12 +94,11 @@ def schedule(
                 passing.extend(reversed(more))
         return able
 
-    running: list[tuple[float, int, int, int]] = []
-    now, order = 0.0, 0
+    running = RunningNodes(cores, split_cores)
     roots = [node for node in np.flatnonzero(chosen).tolist() if not waiting[node]]
     ready.add(None, freed(roots))
     wide = [1.0] * len(view) if lanes is None else lanes.tolist()
-    count = 0.0
+    split = [False] * len(view) if splits is None else splits.tolist()
     idle = list(range(threads))
     # The thread that is awake: a step begins on one.
     awake = 0
@@ -110,30 +114,26 @@ def schedule(
             if taken is None:
                 resting.append(thread)
                 continue
-            order += 1
-            count += wide[taken]
-            begun = now if thread == awake else now + wake_ns
-            heapq.heappush(running, (begun + span[taken], order, taken, thread))
+            after_ns = 0.0 if thread == awake else wake_ns
+            running.add(Running(after_ns + span[taken], taken, thread, wide[taken], split[taken]))
         idle = resting
-        if not running:
+        if not running.nodes:
             break
-        end, _, node, thread = heapq.heappop(running)
-        if end > now:
-            # How long a side only awaits its inputs is for the pipeline to say.
-            if count:
-                lengths.append((end - now) * max(1.0, count / cores, cores_per_op / cores))
-                counts.append(count)
-                busy.append(min(cores, count * cores_per_op))
-            now = end
-        released = freed(_released(node, waiting, inside, begin, nodes, through))
-        if thread == _NO_THREAD:
+        count, used = running.ops, running.busy
+        lasts, ended = running.end_next()
+        # How long a side only awaits its inputs is for the pipeline to say.
+        if lasts > 0 and count:
+            lengths.append(lasts * max(1.0, count / cores, cores_per_op / cores))
+            counts.append(count)
+            busy.append(min(cores, used * cores_per_op))
+        released = freed(_released(ended.node, waiting, inside, begin, nodes, through))
+        if ended.thread == _NO_THREAD:
             delivered = len(lengths)
             ready.add(None, released)
             continue
-        count -= wide[node]
-        ready.add(thread, released)
-        idle.insert(0, thread)
-        awake = thread
+        ready.add(ended.thread, released)
+        idle.insert(0, ended.thread)
+        awake = ended.thread
     ops = [0.0] * len(counts) if dispatch.serial else counts
     stretches = np.array([lengths, ops, busy]).reshape(3, -1)
     return Scheduled(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,8 +52,16 @@ def graph_view(graph: Any, stages: Mapping[str, StageOptions] | None = None) -> 
             "a FuncGraph, a concrete function or a GraphDef"
         )
     definition = graph.as_graph_def(add_shapes=True)
-    captures = _captures(graph) if getattr(graph, "building_function", False) else {}
-    return _from_nodes(definition.node, definition.library, captures, stages or {})
+    view = _from_nodes(
+        definition.node,
+        definition.library,
+        _captures(graph) if getattr(graph, "building_function", False) else {},
+        stages or {},
+    )
+    if not view.captures:
+        return view
+    shapes = {view.index[name]: shape for name, shape in _captured_shapes(graph).items()}
+    return dataclasses.replace(view, captured_shapes=shapes)
 
 
 def _from_nodes(
@@ -266,6 +275,24 @@ def _captures(graph: Any) -> dict[str, str]:
             kind = _resource_kind(outside)
         kinds[inside.op.name] = kind
     return kinds
+
+
+def _captured_shapes(graph: Any) -> dict[str, Shape]:
+    """Shapes of the variables that a FuncGraph captures, by placeholder."""
+    shapes = {
+        id(variable.handle): variable.shape
+        for variable in graph.variables
+        if hasattr(variable, "handle")
+    }
+    return {
+        inside.op.name: _known_shape(shapes[id(outside)])
+        for outside, inside in graph.captures
+        if id(outside) in shapes
+    }
+
+
+def _known_shape(shape: Any) -> Shape:
+    return None if shape.rank is None else tuple(-1 if n is None else n for n in shape.as_list())
 
 
 def _resource_kind(outside: Any) -> str:

@@ -128,6 +128,67 @@ def needed_part(
     return part
 
 
+def built_in(
+    function: Any,
+    part: graph_pb2.GraphDef,
+    batch: Sequence[tf.Tensor],
+    wanted: Sequence[str],
+) -> list[tf.Tensor]:
+    """Builds nodes of a concrete function into the function that is being traced.
+
+    Args:
+      function: the concrete function; what it captures is captured here, too.
+      part: the nodes, without the function's inputs.
+      batch: its arguments, flat.
+      wanted: names of tensors of the part or of its inputs.
+
+    Returns:
+      The wanted tensors.
+    """
+    graph = tf.compat.v1.get_default_graph()
+    for nested in function.graph._functions.values():
+        graph._add_function_recursive(nested)
+    arguments = [tensor.name for tensor in arguments_of(function)]
+    given = dict(zip(arguments, batch, strict=True))
+    given |= {own.name: graph.capture(outer) for outer, own in function.graph.captures}
+    computed = [name for name in dict.fromkeys(wanted) if name not in given]
+    built = tf.graph_util.import_graph_def(
+        part, input_map=used(part, given), return_elements=computed, name=""
+    )
+    given |= dict(zip(computed, built, strict=True))
+    return [given[name] for name in wanted]
+
+
+def function_of_tensors(function: Any, wanted: Sequence[str]) -> Any:
+    """A function that computes tensors from the middle of a concrete function, and nothing else.
+
+    It reads variables and tables as they are; what would only have been waited for does not run.
+
+    Args:
+      function: the concrete function, which is not changed.
+      wanted: names of the tensors.
+
+    Returns:
+      A function of the concrete function's arguments, flat, that returns these tensors.
+    """
+    definition = graph_pb2.GraphDef()
+    definition.CopyFrom(function.graph.as_graph_def())
+    for node in definition.node:
+        reads = [text for text in node.input if not text.startswith("^")]
+        del node.input[:]
+        node.input.extend(reads)
+    part = needed_part(definition, map(node_name, wanted), function.inputs)
+
+    @tf.function(
+        autograph=False,
+        input_signature=[tf.TensorSpec(each.shape, each.dtype) for each in arguments_of(function)],
+    )
+    def compute(*batch: tf.Tensor) -> list[tf.Tensor]:
+        return built_in(function, part, batch, wanted)
+
+    return compute
+
+
 def used(part: graph_pb2.GraphDef, given: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """What a part reads of what it is given; importing complains of more."""
     read = {text if ":" in text else f"{text}:0" for node in part.node for text in node.input}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from workbench.core.graph.graph_view import GraphView
+from workbench.core.graph.op_types import INPUTS
 from workbench.core.trace.trace import Trace
 
 # What is less than this share of a step explains no replay.
@@ -51,8 +53,9 @@ def doubts_of(trace: Trace, view: GraphView, added: Collection[str]) -> tuple[Do
     step_ns = float((steps["end_ns"] - steps["start_ns"]).median())
     runs = _single_runs(trace)
     names, ops = (trace.nodes[column].astype(str).tolist() for column in ("name", "op"))
+    reasons = (_runs_on(trace, runs), _uneven(runs), _no_place(names, ops, runs, view))
     found: dict[int, Doubt] = {}
-    for row, ns, why in (*_runs_on(trace, runs), *_uneven(runs), *_no_place(names, runs, view)):
+    for row, ns, why in itertools.chain(*reasons):
         if ns >= _LEAST * step_ns and not (why == NO_PLACE and names[row] in added):
             found.setdefault(row, Doubt(node=names[row], op=ops[row], ns=ns, why=why))
     return tuple(sorted(found.values(), key=lambda each: -each.ns)[:_MOST_NAMED])
@@ -118,11 +121,12 @@ def _uneven(runs: _SingleRuns) -> Iterator[tuple[int, float, str]]:
 
 
 def _no_place(
-    names: list[str], runs: _SingleRuns, view: GraphView
+    names: list[str], ops: list[str], runs: _SingleRuns, view: GraphView
 ) -> Iterator[tuple[int, float, str]]:
     lasted = runs.end_ns - runs.start_ns
     for row in np.flatnonzero(~np.isnan(lasted).all(axis=0)).tolist():
-        if names[row] not in view.index and not _is_called(names[row], view):
+        fetched = bool(view.arguments) and ops[row] in INPUTS
+        if names[row] not in view.index and not fetched and not _is_called(names[row], view):
             yield row, float(np.nanmean(lasted[:, row])), NO_PLACE
 
 

@@ -13,9 +13,9 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate
 from workbench.core.options import ExecutorPolicy
 from workbench.core.prediction.node_costs import Costs
-from workbench.core.prediction.node_spans import is_disturbed
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
+from workbench.core.prediction.whole_steps import is_disturbed
 from workbench.core.simulation.dispatch import dispatch_of
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.batch_costs import costs_at_batch

@@ -7,13 +7,8 @@ from collections.abc import Callable
 from workbench.core.analysis.embedding_lens.lens import EmbeddingLens, make_lens
 from workbench.core.options import require_at_least
 from workbench.core.trace.trace import Trace
-from workbench.errors import OptionError
 from workbench.experiments.measurement.progress import Progress
-from workbench.experiments.program.function_program import (
-    AnyProgram,
-    FunctionProgram,
-    require_program,
-)
+from workbench.experiments.program.function_program import AnyProgram, require_program
 from workbench.experiments.worker.process import started_workers
 from workbench.experiments.worker.wire.messages import SampleIds
 
@@ -38,7 +33,7 @@ def embedding_lens(
       progress: as of `compare`.
 
     Raises:
-      OptionError: no program, a FunctionProgram, or batches below 1.
+      OptionError: no program, or batches below 1.
       TraceError: a trace has no steps, or does not know which op feeds which.
       RunError, KeyboardInterrupt: as `compare`.
     """
@@ -46,11 +41,6 @@ def embedding_lens(
     if program is None:
         return make_lens(trace, fused)
     require_program(program)
-    if isinstance(program, FunctionProgram):
-        raise OptionError(
-            f"program {program.name!r} is a FunctionProgram, whose ids cannot be fetched: only a "
-            "session fetches from the middle of a graph; leave the program out to see the times"
-        )
     shown = Progress(progress)
     shown.phase(f"Fetching the ids of {batches} batches")
     try:

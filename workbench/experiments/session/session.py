@@ -491,8 +491,6 @@ class Session:
 
     def _no_ids(self) -> str:
         """Why the ids of the program's tables are not known, a clause."""
-        if self.program_is_function:
-            return "only a session fetches from the middle of a graph, and this is a function"
         return self._foreseen.learned.problem or "the session was saved before they were kept"
 
     def boundary_of(self, optimizations: Optimizations) -> Boundary | None:

@@ -27,14 +27,24 @@ from workbench.files.user_cache import user_cache
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_FORMAT = 8
+_FORMAT = 9
 # Sizes of a lookup: ids in a batch and for each row of it, rows and width of the table, and the
 # part of the table that the ids come from.
-_SIZES = tuple(
+_Size = tuple[int, int, int, int, float]
+_SIZES: tuple[_Size, ...] = tuple(
     (ids, each, rows, dim, part)
     for ids, each in ((256, 1), (2048, 1), (4096, 8))
     for rows, dim in ((2_000, 8), (2_000, 64), (200_000, 16), (200_000, 64))
     for part in (1.0, 0.05)
+)
+# Lookups that are done in one op: how many, and of each the ids, rows and width of the table. A
+# step of a model has other work between its lookups and other tables beside each, so that little
+# of what an op needs lies ready.
+_GROUPS = (
+    *((count, ids, 8_000, 16) for count in (1, 4, 24) for ids in (256, 1024)),
+    *((count, 512, 2_000, 8) for count in (1, 16)),
+    *((count, 512, 20_000, 64) for count in (1, 3)),
+    (3, 4096, 60_000, 32),
 )
 _BATCHES = 16
 
@@ -47,11 +57,13 @@ class _Case:
       fused: how its lookups are.
       optimizer: of its tables: Adagrad "fused", or TensorFlow's "adagrad" or "adam".
       numbers: of its sizes.
+      grouped: whether it has the lookups of `_GROUPS` instead.
     """
 
     fused: str
     optimizer: str
     numbers: tuple[int, ...] = tuple(range(len(_SIZES)))
+    grouped: bool = False
 
 
 # A grouped lookup has a gradient op of its own where the update is not fused. What is fused in a
@@ -64,6 +76,8 @@ _CASES = (
         optimizer="adam",
         numbers=tuple(i for i, (*_, part) in enumerate(_SIZES) if part == 1.0),
     ),
+    _Case(fused=AUTO, optimizer="adagrad", grouped=True),
+    _Case(fused=AUTO, optimizer="adam", grouped=True),
 )
 
 
@@ -121,18 +135,28 @@ def _samples(case: _Case) -> Iterator[Sample]:
     build = functools.partial(_build, case)
     found = traced("lookups", build, case.fused, warm_up_steps=_BATCHES)
     for op, name, ns in medians(found):
-        number = _number(name, op, case)
-        if op.startswith("Workbench") and number is not None:
-            ids, _, rows, dim, part = _SIZES[number]
-            yield Sample(op=op, load=_load_of(ids, rows, dim, part), ns=ns)
+        number = _number(name, op, case) if op.startswith("Workbench") else None
+        if number is not None:
+            yield Sample(op=op, loads=_loads_of(case, number), ns=ns)
+
+
+def _loads_of(case: _Case, number: int) -> tuple[LookupLoad, ...]:
+    """What each lookup of an op is asked for."""
+    if case.grouped:
+        count, ids, rows, dim = _GROUPS[number]
+        return (_load_of(ids, rows, dim, 1.0),) * count
+    ids, _, rows, dim, part = _SIZES[number]
+    return (_load_of(ids, rows, dim, part),)
 
 
 def _number(name: str, op: str, case: _Case) -> int | None:
     """Of which size a node is, by its name."""
     if case.fused == AUTO:
         # Ops of a plan are counted, in the order of the lookups; the others are of other cases.
-        place = name.rpartition("_")[2]
-        return case.numbers[int(place)] if op.endswith("ApplyAll") else None
+        place = int(name.rpartition("_")[2])
+        if case.grouped:
+            return place
+        return case.numbers[place] if op.endswith("ApplyAll") else None
     for part in name.replace("_table", "").replace("update_", "").split("/"):
         head, _, number = part.partition("size")
         if not head and number.isdigit():
@@ -154,6 +178,16 @@ def _ids(number: int, ids: int, rows: int, part: float) -> np.ndarray:
     return drawn
 
 
+def _groups(case: _Case) -> list[dict[str, _Size]]:
+    """By name the sizes of the lookups that are done in one op, if a plan does several in one."""
+    if case.grouped:
+        return [
+            {f"size{number}of{i}": (ids, 1, rows, dim, 1.0) for i in range(count)}
+            for number, (count, ids, rows, dim) in enumerate(_GROUPS)
+        ]
+    return [{f"size{number}": _SIZES[number]} for number in case.numbers]
+
+
 def _build(case: _Case, _optimizations: Optimizations) -> Built:
     """One lookup of each size and its update, all in one step, one op after the other."""
     import tensorflow as tf
@@ -161,17 +195,20 @@ def _build(case: _Case, _optimizations: Optimizations) -> Built:
     from workbench.ops.embedding_variable.optimizers import AdagradOptimizer
 
     v1 = tf.compat.v1
-    batches = {}
-    for number in case.numbers:
-        ids, _, rows, _, part = _SIZES[number]
-        batches[f"{number}"] = _ids(number, ids, rows, part)
+    groups = _groups(case)
+    sizes = {name: size for group in groups for name, size in group.items()}
+    batches = {
+        name: _ids(number, ids, rows, part)
+        for number, (name, (ids, _, rows, _, part)) in enumerate(sizes.items())
+    }
     dataset = tf.data.Dataset.from_tensor_slices(batches).repeat()
     drawn = v1.data.make_one_shot_iterator(dataset).get_next()
     losses: list[tf.Tensor] = []
-    for number in case.numbers:
+    for group in groups:
         # One behind the other, lest a plan do them in one op.
         with tf.control_dependencies(losses[-1:] if case.fused == AUTO else []):
-            losses.append(_loss(number, tf.identity(drawn[f"{number}"])))
+            each = [_loss(name, size, tf.identity(drawn[name])) for name, size in group.items()]
+            losses.append(tf.add_n(each))
     optimizers = {
         "fused": AdagradOptimizer,
         "adagrad": v1.train.AdagradOptimizer,
@@ -182,17 +219,16 @@ def _build(case: _Case, _optimizations: Optimizations) -> Built:
     return Built(train_op=train_op, config=config)
 
 
-def _loss(number: int, ids: tf.Tensor) -> tf.Tensor:
+def _loss(name: str, size: _Size, ids: tf.Tensor) -> tf.Tensor:
     import tensorflow as tf
 
     from workbench.ops.lookup.fusion import safe_embedding_lookup_sparse
 
-    count, each, rows, dim, _ = _SIZES[number]
+    count, each, rows, dim, _ = size
     v1 = tf.compat.v1
-    with v1.name_scope(f"size{number}"):
-        table = v1.get_variable(
-            f"size{number}_table", [rows, dim], initializer=v1.zeros_initializer()
-        )
+    with v1.name_scope(name):
+        zeros = v1.zeros_initializer()
+        table = v1.get_variable(f"{name}_table", [rows, dim], initializer=zeros)
         places = np.stack([np.arange(count) // each, np.arange(count) % each], axis=1)
         sparse = tf.SparseTensor(tf.constant(places), ids, [count // each, each])
         # A loss whose gradient needs the vectors: else nothing would be looked up.

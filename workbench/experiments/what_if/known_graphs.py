@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from workbench.core.analysis.embedding_lens.id_statistics import IdStatistics
 from workbench.core.analysis.embedding_lens.tables import find_tables
+from workbench.core.graph.graph_view import GraphView
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.toggles.toggle import Choice
@@ -23,7 +24,7 @@ from workbench.core.what_if.what_if import KnownGraph
 from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.schedule import COSTS, GRAPHS, IDS
-from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
+from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.what_if.fused_calibration import fused_costs
 from workbench.experiments.worker.process import Worker, started_workers
@@ -36,7 +37,6 @@ from workbench.experiments.worker.wire.messages import (
 _BATCHES = 10
 NO_PROGRAM = "what the program builds for it is not known without the program; give it"
 _NO_STOCK = "the trace has fused ops, and what stock ones take is not known; trace without them"
-_NO_IDS = "the ids of a FunctionProgram cannot be fetched, which say what a fused lookup takes"
 
 
 def known_graphs(
@@ -88,7 +88,7 @@ def graphs_and_ids(
 ) -> tuple[dict[GraphKey, KnownGraph], SampledIds | None]:
     """The same, with the tables of the program and the ids of its first batches.
 
-    The latter are None of a function, and of a program without tables.
+    The latter are None of a program without tables.
 
     Args:
       program, keys, stage, smart_stage, traced, chosen, shown: as of `known_graphs`.
@@ -106,11 +106,11 @@ def graphs_and_ids(
         }
         fused = _newly_fused(graphs, traced)
         sampled = None
-        if _has_ids(program, graphs) and (always_ids or fused):
+        if _has_tables(graphs) and (always_ids or fused):
             shown.phase(f"Fetching the ids of {_BATCHES} batches", IDS)
             sampled = workers[0].call(SampleIds(batches=_BATCHES, chosen=chosen))
         stock = _no_stock(graphs, traced)
-        return graphs | stock | _with_all_costs(program, fused, sampled, shown), sampled
+        return graphs | stock | _with_all_costs(fused, sampled, shown), sampled
 
 
 def graphs_of_trace(
@@ -149,10 +149,10 @@ def _known(
     return KnownGraph(boundary=found.boundary, problem=found.problem)
 
 
-def _has_ids(program: AnyProgram, graphs: Mapping[GraphKey, KnownGraph]) -> bool:
-    """Whether there are ids to fetch: a session's graph reads rows of variables."""
+def _has_tables(graphs: Mapping[GraphKey, KnownGraph]) -> bool:
+    """Whether there are ids to fetch: a graph reads rows of variables."""
     views = [known.boundary.view for known in graphs.values() if known.boundary is not None]
-    return not isinstance(program, FunctionProgram) and any(map(find_tables, views))
+    return any(map(find_tables, views))
 
 
 def _no_stock(
@@ -175,7 +175,6 @@ def _newly_fused(
 
 
 def _with_all_costs(
-    program: AnyProgram,
     fused: Mapping[GraphKey, KnownGraph],
     sampled: SampledIds | None,
     shown: Progress,
@@ -183,18 +182,29 @@ def _with_all_costs(
     """Graphs whose lookups were not traced, with what those cost."""
     if not fused:
         return {}
-    if isinstance(program, FunctionProgram):
-        return dict.fromkeys(fused, KnownGraph(problem=_NO_IDS))
     shown.phase("Reading what fused ops cost on this machine; measured where not yet known", COSTS)
-    costs, ids = fused_costs(), sampled.ids if sampled is not None else {}
-    return {key: _with_costs(graph, costs, ids) for key, graph in fused.items()}
+    costs = fused_costs()
+    return {key: _with_costs(graph, costs, sampled) for key, graph in fused.items()}
 
 
-def _with_costs(
-    known: KnownGraph, costs: FusedCosts, ids: Mapping[str, IdStatistics]
-) -> KnownGraph:
+def _ids_in(view: GraphView, sampled: SampledIds) -> dict[str, IdStatistics]:
+    """The ids of a graph's tables, by name: those that functions capture go by their numbers."""
+    ids = dict(sampled.ids)
+    of_capture = {
+        each.capture: ids[each.name]
+        for each in sampled.tables
+        if each.capture is not None and each.name in ids
+    }
+    for table in find_tables(view):
+        if table.capture in of_capture:
+            ids[table.name] = of_capture[table.capture]
+    return ids
+
+
+def _with_costs(known: KnownGraph, costs: FusedCosts, sampled: SampledIds | None) -> KnownGraph:
     assert known.boundary is not None
     view = known.boundary.view
+    ids = _ids_in(view, sampled) if sampled is not None else {}
     added_ns, unknown, unmeasured = fused_ns(view, costs, ids)
     if unknown:
         named = ", ".join(sorted(unknown)[:3])

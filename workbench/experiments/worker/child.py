@@ -41,7 +41,6 @@ from workbench.experiments.worker.wire.messages import (
     Opened,
     RunBlock,
     RunSteps,
-    SampledIds,
     SampleIds,
     Start,
     Steps,
@@ -80,7 +79,7 @@ class _Sessions:
             case VerifyFusion():
                 return self._by_name[command.session].verify()
             case SampleIds():
-                return self._sample_ids(command)
+                return sample_ids(self._program, command.batches, command.chosen)
             case DescribeGraph():
                 return describe_graph(self._program, command.optimizations, command.options)
             case FindProgram():
@@ -135,11 +134,6 @@ class _Sessions:
         if self._stubs is None:
             self._stubs = StubbedSteps(program)
         return functools.partial(self._stubs.build, work)
-
-    def _sample_ids(self, command: SampleIds) -> SampledIds:
-        if isinstance(self._program, FunctionProgram):
-            raise TypeError("a function has no session that fetches ids")
-        return sample_ids(self._program, command.batches, command.chosen)
 
     def _run_block(self, command: RunBlock) -> Steps:
         session = self._by_name[command.session]

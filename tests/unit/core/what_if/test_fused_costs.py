@@ -29,13 +29,28 @@ def test_costs_that_follow_the_terms_are_found_again():
     def takes(load: LookupLoad) -> float:
         return 2000 + 5 * load.ids + 0.5 * load.ids * load.dim
 
-    costs = fitted([Sample(op="WorkbenchLocalLookUp", load=load, ns=takes(load)) for load in LOADS])
+    costs = fitted(
+        [Sample(op="WorkbenchLocalLookUp", loads=(load,), ns=takes(load)) for load in LOADS]
+    )
     assert costs.error == pytest.approx(0, abs=1e-6)
     other = LookupLoad(ids=2000, unique=10, dim=32, table_bytes=SMALL)
-    assert costs.ns("WorkbenchLocalLookUp", other) == pytest.approx(takes(other), rel=1e-6)
+    assert costs.ns("WorkbenchLocalLookUp", [other]) == pytest.approx(takes(other), rel=1e-6)
     # what differs is how the table is stored
-    assert costs.ns("WorkbenchResourceLocalLookUp", other) == pytest.approx(takes(other), rel=1e-6)
-    assert costs.ns("WorkbenchPreLookUp", other) is None
+    assert costs.ns("WorkbenchResourceLocalLookUp", [other]) == pytest.approx(
+        takes(other), rel=1e-6
+    )
+    assert costs.ns("WorkbenchPreLookUp", [other]) is None
+
+
+def test_each_lookup_of_an_op_costs_something_beside_what_the_op_does():
+    def takes(loads: tuple[LookupLoad, ...]) -> float:
+        return 2000 + 3000 * len(loads) + 5 * sum(load.ids for load in loads)
+
+    asked = [(load,) * count for load in LOADS for count in (1, 4, 20)]
+    op = "WorkbenchGroupedLookUp"
+    costs = fitted([Sample(op=op, loads=loads, ns=takes(loads)) for loads in asked])
+    other = tuple(LOADS[:3])
+    assert costs.ns(op, other) == pytest.approx(takes(other), rel=1e-6)
 
 
 def test_an_op_of_all_rows_takes_as_long_as_its_table_is_large():
@@ -43,21 +58,21 @@ def test_an_op_of_all_rows_takes_as_long_as_its_table_is_large():
         return 2000 + 5 * load.ids + 0.1 * load.table_bytes
 
     op = "WorkbenchResourceGroupedApplyAll"
-    costs = fitted([Sample(op=op, load=load, ns=takes(load)) for load in LOADS])
+    costs = fitted([Sample(op=op, loads=(load,), ns=takes(load)) for load in LOADS])
     other = LookupLoad(ids=10, unique=10, dim=32, table_bytes=2.0**25)
-    assert costs.ns(op, other) == pytest.approx(takes(other), rel=1e-6)
+    assert costs.ns(op, [other]) == pytest.approx(takes(other), rel=1e-6)
 
 
 @given(st.lists(st.floats(10, 1e6), min_size=len(LOADS), max_size=len(LOADS)))
 def test_no_op_gets_cheaper_with_more_to_do(times: list[float]):
-    samples = [Sample(op="Op", load=load, ns=ns) for load, ns in zip(LOADS, times, strict=True)]
+    samples = [Sample(op="Op", loads=(load,), ns=ns) for load, ns in zip(LOADS, times, strict=True)]
     weights = fitted(samples).weights["Op"]
     assert min(weights) >= 0
     assert np.isfinite(weights).all()
 
 
 def test_costs_are_kept_as_json():
-    costs = fitted([Sample(op="Op", load=load, ns=load.ids) for load in LOADS])
+    costs = fitted([Sample(op="Op", loads=(load,), ns=load.ids) for load in LOADS])
     assert FusedCosts.from_json(json.loads(json.dumps(costs.to_json()))) == costs
 
 
@@ -85,10 +100,10 @@ def ids(batch: float, unique_share: float | None = 0.5) -> IdStatistics:
 
 COSTS = FusedCosts(
     weights={
-        "WorkbenchPreLookUp": (0.0, 1.0, 0.0, 0.0, 0.0, 0.0),
-        "WorkbenchLocalLookUp": (0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
-        "WorkbenchLocalLookUpGrad": (7.0, 0.0, 0.0, 0.0, 0.0, 0.0),
-        "WorkbenchRowsApply": (0.0, 0.0, 0.0, 1.0, 0.0, 0.0),
+        "WorkbenchPreLookUp": (0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0),
+        "WorkbenchLocalLookUp": (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+        "WorkbenchLocalLookUpGrad": (3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+        "WorkbenchRowsApply": (0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0),
     },
     error=0.0,
 )

@@ -103,3 +103,14 @@ def test_a_product_that_an_activation_does_as_well_counts_with_it():
     # Half of the product's 100 and the activation's 50, and what stands between two ops. What feeds
     # the product is there, if from another op.
     assert found["relu"] == 85
+
+
+def test_what_is_likened_splits_its_work_as_the_traced_op_does():
+    stock, fused = graph(STOCK), graph(FUSED)
+    splits = np.array([name == "loss" for name in stock.names])
+    costs = dataclasses.replace(costs_of(stock), splits=splits, split_cores=2.0)
+    likened = {fused.number("grouped"): ("loss", 0.5), fused.number("update"): ("decay", 1.0)}
+    found = costs_in(costs, stock, fused, {}, likened)
+    assert found.splits is not None
+    split = {name for name, each in zip(fused.names, found.splits, strict=True) if each}
+    assert split == {"grouped", "loss"}

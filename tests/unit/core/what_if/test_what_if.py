@@ -164,7 +164,7 @@ def test_a_cost_model_gives_some_of_what_the_best_order_would(monkeypatch):
     step = [("next", "IteratorGetNext", 1.0), *((leaf, "Neg", 1.0) for leaf in (*leaves, "y"))]
     step.append(("train", "AssignVariableOp", 1.0))
     # on two threads stock takes x last, with y behind it: 1 + 4 + 1 ms, at best 1 + 3 + 1
-    untraced = UntracedSteps(steps=60, step_ns=6_100_000, cpu_ns=8_100_000)
+    untraced = UntracedSteps(steps=60, step_ns=6_100_000, cpu_ns=7_100_000)
     trace = timed_trace(step, untraced=untraced, source_cores=0.0, inter_op_threads=2)
     known = {GraphKey(): KnownGraph(boundary=uncut(graph("\n".join(lines))))}
     found = what_if(trace, Scenario(), known, [ON_COST_MODEL]).of("cost model executor")
@@ -185,7 +185,7 @@ def test_what_the_program_does_not_build_is_withheld_with_the_reason():
 def test_where_nothing_may_run_ahead_only_stages_are_withheld():
     plain = KnownGraph(boundary=uncut(boundary(MODEL).view), problem="no input was found")
     found = what_if(traced(), Scenario(), {GraphKey(): plain}, [ON_SMART, ON_INLINE])
-    assert [each.label for each in found.predicted] == ["inline executor", "off"]
+    assert {each.label for each in found.predicted} == {"inline executor", "off"}
     assert [each.reason for each in found.withheld] == ["no input was found"]
 
 

@@ -14,7 +14,6 @@ from workbench.core.analysis.embedding_lens.id_statistics import id_statistics
 from workbench.core.analysis.embedding_lens.tables import EmbeddingTable
 from workbench.display import text_of
 from workbench.errors import DataError
-from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.session.session import Session
 from workbench.experiments.worker.wire.messages import SampledIds
 
@@ -68,11 +67,3 @@ def test_why_there_are_none_is_said_and_no_argument_is_asked_for():
     said = words(session(None))
     assert "Ids and sizes were not sampled: the session was saved before they were kept." in said
     assert "program=" not in said
-
-
-def test_of_a_function_none_can_be_fetched():
-    made = Session(FunctionProgram(name="tiny", make=lambda: (None, None)))
-    made.add(with_trace(measured([OFF]), stock_trace(title="tiny")), [OFF])
-    assert "only a session fetches from the middle of a graph, and this is a function" in words(
-        made
-    )

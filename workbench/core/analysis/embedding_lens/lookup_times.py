@@ -10,7 +10,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from workbench.core.analysis.embedding_lens.readers import ARGUMENT, lookup_of, row_readers
+from workbench.core.analysis.embedding_lens.readers import lookup_of, row_readers, table_names
 from workbench.core.analysis.mean_interval import mean_interval
 from workbench.core.graph.op_families import GRADIENTS, UPDATE, family_of
 from workbench.core.graph.op_types import VARIABLES
@@ -134,7 +134,7 @@ def table_nodes(trace: Trace) -> TableNodes:
             updated[node] += 1
             table[node], part[node] = number, UPDATING
     of_own = {variable: readers[variable] for variable in tables}
-    called = [_table_names(names, ops, of_own)[variable] for variable in tables]
+    called = [table_names(names, ops, of_own)[variable] for variable in tables]
     lookups = np.bincount(list(scopes.values()), minlength=len(tables))
     if together:
         # What several tables share is none's.
@@ -146,18 +146,6 @@ def table_nodes(trace: Trace) -> TableNodes:
             if count > 1:
                 table[node] = len(tables)
     return TableNodes(names=tuple(called), lookups=lookups, table=table, part=part)
-
-
-def _table_names(
-    names: list[str], ops: list[str], readers: dict[int, tuple[int, ...]]
-) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for variable, own in readers.items():
-        scope = names[own[0]].rpartition("/")[0]
-        if ops[variable] != ARGUMENT or not scope or scope in found.values():
-            scope = names[variable]
-        found[variable] = scope
-    return found
 
 
 def _own_name(name: str, stages: Collection[str]) -> str:

@@ -51,6 +51,25 @@ def row_readers(
     return readers_of
 
 
+def table_names(
+    names: Sequence[str], ops: Sequence[str], readers: Mapping[int, tuple[int, ...]]
+) -> dict[int, str]:
+    """What tables are called: as their variables, or as the scope that reads a function's argument.
+
+    Args:
+      names, ops: of each node.
+      readers: by variable, as of `row_readers`.
+    """
+    found: dict[int, str] = {}
+    for variable, own in readers.items():
+        # A function's argument has a number in its name, another one in each trace.
+        scope = names[own[0]].rpartition("/")[0] or names[own[0]]
+        if ops[variable] != ARGUMENT or scope in found.values():
+            scope = names[variable]
+        found[variable] = scope
+    return found
+
+
 def is_grouped(op: str) -> bool:
     """Whether an op reads rows of several tables, which are its first inputs."""
     return op.endswith("GroupedLookUp")

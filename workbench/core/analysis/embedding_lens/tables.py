@@ -11,8 +11,14 @@ from collections.abc import Collection
 
 import numpy as np
 
-from workbench.core.analysis.embedding_lens.readers import is_grouped, lookup_of, row_readers
-from workbench.core.graph.graph_view import GraphView
+from workbench.core.analysis.embedding_lens.readers import (
+    ARGUMENT,
+    is_grouped,
+    lookup_of,
+    row_readers,
+    table_names,
+)
+from workbench.core.graph.graph_view import CAPTURED_VARIABLE, GraphView
 from workbench.core.graph.op_families import UPDATE, family_of
 from workbench.core.graph.op_types import VARIABLES
 
@@ -31,13 +37,17 @@ class EmbeddingTable:
     """A variable of which rows are looked up.
 
     Attributes:
-      name: of the variable.
+      name: of the variable; where a function captures it, of the scope that reads it.
       rows, dim: its shape, further dimensions in `dim`; None where it is not known.
       dtype: of an element; "" where it is not known.
       slots: variables of the optimizer that have the shape of the table.
       lookups: scopes of the lookups in it.
       ids: names of the tensors that hold the ids of its lookups, invalid ones and repeated ones
         too; none where the graph does not show them before they are sorted out.
+      node: that is the variable, or through which a function reads it. Each trace of a function
+        may call that otherwise.
+      capture: the variable's number among those that a function captures, the same in each trace
+        of it; None where it is a node of the graph.
     """
 
     name: str
@@ -47,6 +57,8 @@ class EmbeddingTable:
     slots: tuple[str, ...]
     lookups: tuple[str, ...]
     ids: tuple[str, ...]
+    node: str = ""
+    capture: int | None = None
 
     @property
     def row_bytes(self) -> int | None:
@@ -73,16 +85,32 @@ def find_tables(graph: GraphView) -> tuple[EmbeddingTable, ...]:
     first: dict[int, list[int]] = {}
     for source, _, target, place in graph.data.tolist():
         # A grouped lookup reads several tables, then their ids.
-        if place == 0 or (graph.ops[source] in VARIABLES and is_grouped(graph.ops[target])):
+        if place == 0 or (_is_variable(graph, source) and is_grouped(graph.ops[target])):
             first.setdefault(source, []).append(target)
-    readers = row_readers(graph.ops, first)
+    # A function reads the variables that it captures through arguments.
+    kinds = [
+        ARGUMENT if graph.captures.get(node) == CAPTURED_VARIABLE else op
+        for node, op in enumerate(graph.ops)
+    ]
+    readers = row_readers(kinds, first)
     slots = {variable: _slots(graph, variable, readers) for variable in readers}
     of_others = {slot for own in slots.values() for slot in own}
+    names = table_names(graph.names, kinds, readers)
+    captured = [node for node, kind in enumerate(kinds) if kind == ARGUMENT]
     return tuple(
-        _table(graph, variable, readers[variable], slots[variable])
+        dataclasses.replace(
+            _table(graph, variable, readers[variable], slots[variable]),
+            name=names[variable],
+            capture=captured.index(variable) if variable in captured else None,
+        )
         for variable in readers
         if variable not in of_others
     )
+
+
+def _is_variable(graph: GraphView, node: int) -> bool:
+    """Whether a node is a variable, or through it a function reads one that it captures."""
+    return graph.ops[node] in VARIABLES or graph.captures.get(node) == CAPTURED_VARIABLE
 
 
 def _table(
@@ -101,11 +129,15 @@ def _table(
         lookups=tuple(dict.fromkeys(lookups)),
         # The ids of some lookups are not the ids of the table.
         ids=known if all(ids) else (),
+        node=graph.names[variable],
     )
 
 
 def _shape(graph: GraphView, variable: int) -> tuple[int, ...] | None:
     """Of the variable; of a handle the graph knows that of what is read from it."""
+    if variable in graph.captures:
+        captured = graph.captured_shapes.get(variable)
+        return captured if captured and min(captured) >= 0 else None
     nodes = [variable]
     if "ref" not in _kind(graph, variable):
         of_handle = graph.consumers.of(variable).tolist()
@@ -134,7 +166,7 @@ def _slots(graph: GraphView, variable: int, tables: Collection[int]) -> list[int
     for update in graph.consumers.of(variable).tolist():
         if family_of(graph.ops[update]) != UPDATE:
             continue
-        given = [node for node, _ in graph.inputs(update) if graph.ops[node] in VARIABLES]
+        given = [node for node, _ in graph.inputs(update) if _is_variable(graph, node)]
         if "Grouped" in graph.ops[update]:
             given = _own_of_grouped(given, variable, tables)
         elif graph.inputs(update)[0][0] != variable:

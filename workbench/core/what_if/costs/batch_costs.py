@@ -30,7 +30,7 @@ def costs_at_batch(costs: Costs, view: GraphView, ratio: float) -> Costs:
     """
     if ratio == 1.0:
         return costs
-    grows = view.reached(view.mask(costs.inputs))
+    grows = view.reached(view.mask([*costs.inputs, *view.arguments]))
     grows &= ~np.array([op.startswith(_WHOLE) for op in view.ops], bool)
     runs = costs.runs if costs.runs is not None else (costs.span_ns > 0).astype(float)
     fixed = np.minimum(costs.span_ns, (_FIXED_NS + costs.dispatch.op_ns) * runs)

@@ -31,7 +31,7 @@ class LookupLoad:
     table_bytes: float
 
     def terms(self, op: str) -> list[float]:
-        """What the time of an op of a type may grow with, six numbers; a fixed part first."""
+        """What the time of a lookup may grow with in an op, six numbers; a fixed part first."""
         far = float(np.clip(np.log2(max(self.table_bytes, 1.0) / _CACHED_BYTES) / _DOUBLINGS, 0, 1))
         rows = self.unique * self.dim
         asked = [1.0, self.ids, self.ids * self.dim, rows]
@@ -42,10 +42,10 @@ class LookupLoad:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One op, measured: its type, what it was asked for, and its time in ns."""
+    """One op, measured: its type, what each of its lookups was asked for, and its time in ns."""
 
     op: str
-    load: LookupLoad
+    loads: tuple[LookupLoad, ...]
     ns: float
 
 
@@ -54,7 +54,7 @@ class FusedCosts:
     """What ops of fused lookups, layers and columns of text cost.
 
     Attributes:
-      weights: by op type, ns for each of its `LookupLoad.terms`.
+      weights: by op type, ns of a run, and for each of its lookups of their `LookupLoad.terms`.
       error: how far the fit is off, as a share: the square root of the mean of squares.
       times: by op type of batch normalizations and interactions, how many times as long it
         takes as the stock op that gives the same result, and of hashed columns each of them; of
@@ -65,18 +65,10 @@ class FusedCosts:
     error: float
     times: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
-    def ns(self, op: str, load: LookupLoad) -> float | None:
-        """Time of an op; None of a type that was not measured."""
+    def ns(self, op: str, loads: Sequence[LookupLoad]) -> float | None:
+        """Time of an op with one lookup or several; None of a type that was not measured."""
         weights = self.weights.get(kind_of(op))
-        return None if weights is None else float(np.dot(weights, load.terms(op)))
-
-    def ns_together(self, op: str, loads: Sequence[LookupLoad]) -> float | None:
-        """Time of an op that looks up several features: what each run takes counts once."""
-        weights = self.weights.get(kind_of(op))
-        if weights is None:
-            return None
-        each = [float(np.dot(weights[1:], load.terms(op)[1:])) for load in loads]
-        return weights[0] + sum(each)
+        return None if weights is None else float(np.dot(weights, _terms(op, loads)))
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -99,6 +91,11 @@ def kind_of(op: str) -> str:
     return op.replace("WorkbenchResource", "Workbench")
 
 
+def _terms(op: str, loads: Sequence[LookupLoad]) -> list[float]:
+    """What the time of an op grows with: its runs, then the sums over its lookups."""
+    return [1.0, *np.sum([load.terms(op) for load in loads], axis=0).tolist()]
+
+
 def fitted(samples: Sequence[Sample]) -> FusedCosts:
     """Fits the cost of each op type to what was measured of it.
 
@@ -109,7 +106,7 @@ def fitted(samples: Sequence[Sample]) -> FusedCosts:
         by_op.setdefault(kind_of(sample.op), []).append(sample)
     weights, errors = {}, []
     for op, own in by_op.items():
-        terms = np.array([sample.load.terms(op) for sample in own])
+        terms = np.array([_terms(op, sample.loads) for sample in own])
         relative = terms / np.array([[sample.ns] for sample in own])
         found = _least_squares(relative, np.ones(len(own)))
         weights[op] = tuple(found.tolist())

@@ -32,15 +32,16 @@ def fused_ns(
       ns by number of the node; the names of tables of which the ids or the size are not known; and
       the types of ops whose costs are not.
     """
-    tables = {table.name: table for table in find_tables(view)}
+    tables = {table.node: table for table in find_tables(view)}
     ns_of: dict[int, float] = {}
     unknown: set[str] = set()
     unmeasured: set[str] = set()
     for node, names in _tables_of(view, tables).items():
         kind = kind_of(view.ops[node])
-        loads = {name: _load(tables[name], ids.get(name), kind) for name in names}
+        read = [tables[name] for name in names]
+        loads = {table.name: _load(table, ids.get(table.name), kind) for table in read}
         known = [load for load in loads.values() if load]
-        ns = costs.ns_together(view.ops[node], known)
+        ns = costs.ns(view.ops[node], known) if known else None
         if len(known) < len(loads):
             unknown |= {name for name, load in loads.items() if load is None}
         elif ns is None:
@@ -67,7 +68,7 @@ def _tables_of(view: GraphView, tables: Mapping[str, EmbeddingTable]) -> dict[in
         for node, op in enumerate(view.ops)
         if op.startswith(_PREFIX) and op not in LIKENED and op != HAND_ON
     }
-    scopes = {scope: table.name for table in tables.values() for scope in table.lookups}
+    scopes = {scope: table.node for table in tables.values() for scope in table.lookups}
     tables_of: dict[int, tuple[str, ...]] = {}
     for node in ours:
         scope = scopes.get(view.names[node])

@@ -54,7 +54,13 @@ def costs_in(
         span_ns[node] = ns + costs.between_ns
         if runs is not None and not known[node]:
             runs[node] = 1.0
-    splits = np.where(known, costs.splits[place], False) if costs.splits is not None else None
+    splits = None
+    if costs.splits is not None:
+        splits = np.where(known, costs.splits[place], False)
+        # What takes as long as another op, or some times as long, splits its work as that does.
+        for node, (name, _) in likened.items():
+            at = traced.index.get(name, -1)
+            splits[node] = at >= 0 and costs.splits[at]
     lanes = np.where(known, costs.lanes[place], 1.0) if costs.lanes is not None else None
     # From the traced graph to this one.
     there = np.full(len(traced), -1, np.int64)

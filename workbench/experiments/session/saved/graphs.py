@@ -55,6 +55,7 @@ class _GraphDocument:
     likened: tuple[tuple[int, str, float], ...] = ()
     shared_names: tuple[tuple[int, str], ...] = ()
     functions: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    captures: tuple[tuple[int, str], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,7 @@ def _of_nodes(known: KnownGraph) -> dict[str, Any]:
         "likened": [[node, *each] for node, each in known.likened.items()],
         "shared_names": list(view.shared_names.items()),
         "functions": list(view.functions.items()),
+        "captures": list(view.captures.items()),
     }
 
 
@@ -110,8 +112,9 @@ def _graph_from(document: _GraphDocument, path: Path) -> KnownGraph:
         boundary = boundary_from_bytes(read_file(path))
     except DataError as error:
         raise FileError(f"{path}: {error}") from None
-    of_nodes = (document.added_ns, document.likened, document.shared_names, document.functions)
-    named = [each[0] for held in of_nodes for each in held]
+    of_nodes = (document.added_ns, document.likened, document.shared_names)
+    of_functions = (document.functions, document.captures)
+    named = [each[0] for held in (*of_nodes, *of_functions) for each in held]
     count = len(boundary.view)
     if document.nodes != count or not all(0 <= node < count for node in named):
         raise DataError(f"{path.name} has {count} nodes, and others are named")
@@ -119,6 +122,7 @@ def _graph_from(document: _GraphDocument, path: Path) -> KnownGraph:
         boundary.view,
         shared_names=dict(document.shared_names),
         functions=dict(document.functions),
+        captures=dict(document.captures),
     )
     return KnownGraph(
         boundary=dataclasses.replace(boundary, view=view),

@@ -142,3 +142,29 @@ def test_a_grouped_lookup_has_all_of_its_tables_and_each_its_own_slots():
     assert [table.name for table in tables] == ["one", "two"]
     assert [table.slots for table in tables] == [("one_m", "one_v"), ("two_m", "two_v")]
     assert {table.lookups for table in tables} == {("lookup",)}
+
+
+def test_variables_that_a_function_captures():
+    text = """
+        ids = Placeholder int64
+        dense/7 = Placeholder resource
+        lookup/8 = Placeholder resource
+        slot/9 = Placeholder resource
+        value = Placeholder resource
+        lookup/GatherV2 = ResourceGather(lookup/8, ids)
+        of_value = ResourceGather(value, ids)
+        read = ReadVariableOp(dense/7)
+        of_slot = ResourceGather(slot/9, ids)
+        update = ResourceSparseApplyAdagrad(lookup/8, slot/9, read, of_slot, ids)
+    """
+    kinds = {"dense/7": "variable", "lookup/8": "variable", "slot/9": "variable"}
+    view = graph(
+        text,
+        captures={**kinds, "value": "resource"},
+        shapes={"dense/7": (4,), "lookup/8": (100, 4), "slot/9": (100, 4)},
+    )
+    (table,) = find_tables(view)
+    # Each trace gives the placeholder another number: the scope and the order stay.
+    assert (table.name, table.node, table.capture) == ("lookup", "lookup/8", 1)
+    assert (table.rows, table.dim, table.slots) == (100, 4, ("slot/9",))
+    assert table.ids == ("ids:0",)

@@ -1,0 +1,65 @@
+"""Trace → what is known of its steps as wholes: which count, and their time outside of ops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from workbench.core.graph.graph_view import Bools
+from workbench.core.trace.trace import Trace
+
+# A step this much longer than the median was disturbed and is left out.
+_DISTURBED = 1.5
+# The first op of a step begins so soon only where the client itself fetches the input.
+_FETCHES_NS = 20_000
+
+
+def is_disturbed(steps: pd.DataFrame) -> Bools:
+    """Which main steps something disturbed: they count for nothing, bool [steps].
+
+    Args:
+      steps: as of `Trace.steps`.
+    """
+    lasted = (steps["end_ns"] - steps["start_ns"]).to_numpy(np.int64)
+    found: Bools = lasted > _DISTURBED * (np.median(lasted) if len(lasted) else 0)
+    return found
+
+
+def undisturbed(trace: Trace) -> pd.DataFrame:
+    """The events without those of main steps that something disturbed."""
+    steps = trace.steps()
+    disturbed = steps["number"][is_disturbed(steps)]
+    staged = np.flatnonzero(trace.tracks["kind"] == "prefetch")
+    events = trace.events
+    return events[events["track"].isin(staged) | ~events["step"].isin(disturbed)]
+
+
+def client_ns_of(trace: Trace, main: pd.DataFrame, is_input: Bools) -> float:
+    """What a step takes before its first op and after its last one, without waits in a take.
+
+    A client that fetches its input by itself, and calls a function then, takes time between these.
+    """
+    steps = trace.steps()
+    ends = main["start_ns"].astype(np.int64) + main["dur_ns"]
+    first = steps["number"].map(main.groupby("step")["start_ns"].min())
+    last = steps["number"].map(ends.groupby(main["step"]).max())
+    others = main["start_ns"][~is_input].groupby(main["step"][~is_input]).min()
+    fetched = ends[is_input].groupby(main["step"][is_input]).max()
+    between = (steps["number"].map(others) - steps["number"].map(fetched)).dropna()
+    items = trace.items[trace.items["take_start_ns"] >= 0]
+    waited = (items["take_end_ns"] - items["take_start_ns"]).groupby(items["take_step"]).max()
+    before = (first - steps["start_ns"] - steps["number"].map(waited).fillna(0)).dropna()
+    # the next call of the same client
+    after = (steps.groupby("track")["start_ns"].shift(-1) - last).dropna()
+    parts = [before, after]
+    if len(before) and before.median() < _FETCHES_NS and between.median() > 0:
+        parts.append(between)
+    return sum(max(0.0, float(each.median())) for each in parts if len(each))
+
+
+def step_scales_of(ops: pd.DataFrame) -> tuple[float, ...]:
+    """The time of all ops of each step against the mean."""
+    totals = ops.groupby("step")["dur_ns"].sum().to_numpy(float)
+    if not len(totals) or not totals.any():
+        return (1.0,)
+    return tuple((totals / totals.mean()).tolist())
