@@ -262,3 +262,31 @@ def test_the_kept_picture_is_not_drawn_while_a_run_goes_on(panel, monkeypatch):
     panel._show_job(NOTHING)
     panel._still._draw()
     assert len(drawn) == 1
+
+
+def test_peaks_are_measured_on_a_click_and_what_rests_on_them_is_drawn_anew(panel, monkeypatch):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def measures(progress):
+        asked.set()
+        go_on.wait(20)
+
+    monkeypatch.setattr(module, "machine_peaks", measures)
+    before = panel.status
+    clicked(panel, panel._answers, {"kind": "peaks"})
+    assert asked.wait(20) and panel.status.startswith("Measuring this machine’s peaks")
+    seen = threading.Event()
+    panel.observe(lambda _: seen.set(), "status")
+    go_on.set()
+    assert seen.wait(20) and (panel.status, panel.learned) == (before, 1)
+
+
+def test_peaks_are_not_measured_beside_a_run(held, monkeypatch):
+    monkeypatch.setattr(module, "machine_peaks", lambda **_: pytest.fail("measured beside a run"))
+    panel = Workbench(PROGRAM)
+    job = panel.run()
+    assert held.begun.wait(20)
+    clicked(panel, panel._answers, {"kind": "peaks"})
+    assert "a run of 'tiny' goes on" in panel.status
+    held.go_on.set()
+    assert job.wait(20)
