@@ -21,9 +21,10 @@ from pathlib import Path
 from tests.bench.bench_predict import rows_of
 from tests.bench.foreign_models import PROGRAMS, WITHOUT_A_STAGE
 from workbench.core.prediction.fit import HOLDS
+from workbench.core.prediction.replay import Replay
 from workbench.core.trace.trace import load_trace
 from workbench.core.what_if.calibration import Calibration, Check, joined
-from workbench.core.what_if.predictions import AS_GOOD, Replay
+from workbench.core.what_if.predictions import AS_GOOD
 from workbench.experiments.comparison.compare import compare
 from workbench.experiments.comparison.results import load_comparison
 from workbench.experiments.comparison.trace import trace

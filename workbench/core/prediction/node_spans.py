@@ -12,12 +12,12 @@ import pandas as pd
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.added_ops import AddedOp, added_ops
+from workbench.core.prediction.disturbed import few_and_long, undisturbed
 from workbench.core.prediction.handling import Handling, handling_of
+from workbench.core.prediction.op_times import with_own_times
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
 
-# A step this much longer than the median was disturbed and is left out.
-_DISTURBED = 1.5
 # Within this time of an op's end the executor finds the next one; later, it lacked a core.
 _FOUND_NS = 10_000
 # The first op of a step begins so soon only where the client itself fetches the input.
@@ -140,7 +140,7 @@ class _Count:
         ops = trace.nodes["op"].astype(object)
         self.is_input = ops.isin(op_types.INPUTS).to_numpy(bool)
         self._counts = ~self.is_input & ~ops.isin(op_types.BUFFER_OPS).to_numpy(bool)
-        self._events = _undisturbed(trace)
+        self._events = with_own_times(trace, undisturbed(trace), self._counts)
 
     def tracks(self, kind: str, stage: str) -> np.ndarray:
         """Rows of the tracks of one kind and stage."""
@@ -157,7 +157,7 @@ class _Count:
         """What `times` steps or items took, divided by their number."""
         node, exact = self._matched(bool(stage))
         row = events["node"].to_numpy()
-        lasted = events["dur_ns"].to_numpy(float)
+        lasted = events["own_ns"].to_numpy(float)
         totals = np.bincount(row, weights=lasted, minlength=len(node)) * self._counts
         often = np.bincount(row, minlength=len(node)).astype(float)
         seen = often > 0
@@ -202,7 +202,7 @@ class _Count:
         known = node >= 0
         found = []
         for _, own in itertools.islice(events.groupby("step"), _SOME_STEPS):
-            row, lasted = own["node"].to_numpy(), own["dur_ns"].to_numpy(float)
+            row, lasted = own["node"].to_numpy(), own["own_ns"].to_numpy(float)
             totals = np.bincount(row, weights=lasted, minlength=len(node)) * self._counts
             found.append(np.bincount(node[known], weights=totals[known], minlength=len(self._view)))
         return tuple(found)
@@ -214,14 +214,16 @@ class _Count:
             node = max(int(self._matched(staged)[0][row]) for staged in (False, True))
             if node >= 0:
                 rows.setdefault(node, []).append(row)
-        found = []
+        spans = []
         for node, own in rows.items():
             events = self._events[self._events["node"].isin(own)]
+            # Of a stage's items nothing is left out yet that came late for once.
+            events = events[~few_and_long(events["dur_ns"].to_numpy(np.int64))]
             start = events["start_ns"].to_numpy(np.int64)
             end = start + events["dur_ns"].to_numpy(np.int64)
             order = np.argsort(end, kind="stable")
-            found.append(InputSpans(node=node, start_ns=start[order], end_ns=end[order]))
-        return tuple(found)
+            spans.append(InputSpans(node=node, start_ns=start[order], end_ns=end[order]))
+        return tuple(spans)
 
     def _matched(self, staged: bool) -> tuple[np.ndarray, np.ndarray]:
         """For each node of the trace the one of the graph, or -1; and whether it is it."""
@@ -245,26 +247,6 @@ class _Count:
             if index.get(name) in self._view.functions:
                 return index[name], False
         return -1, False
-
-
-def is_disturbed(steps: pd.DataFrame) -> Bools:
-    """Which main steps something disturbed: they count for nothing, bool [steps].
-
-    Args:
-      steps: as of `Trace.steps`.
-    """
-    lasted = (steps["end_ns"] - steps["start_ns"]).to_numpy(np.int64)
-    found: Bools = lasted > _DISTURBED * (np.median(lasted) if len(lasted) else 0)
-    return found
-
-
-def _undisturbed(trace: Trace) -> pd.DataFrame:
-    """The events without those of main steps that something disturbed."""
-    steps = trace.steps()
-    disturbed = steps["number"][is_disturbed(steps)]
-    staged = np.flatnonzero(trace.tracks["kind"] == "prefetch")
-    events = trace.events
-    return events[events["track"].isin(staged) | ~events["step"].isin(disturbed)]
 
 
 def _client_ns(trace: Trace, main: pd.DataFrame, is_input: Bools) -> float:
