@@ -83,7 +83,8 @@ def test_it_shows_what_a_session_has(panel):
 
 def test_the_browser_is_told_what_stands_against_the_baseline(panel):
     assert panel.view["of_all_runs"] == ["throughput", "findings", "what_if"]
-    assert panel.view["of_graphs"] == ["throughput", "boundary", "findings", "lens", "what_if"]
+    drawn_anew = ["throughput", "boundary", "findings", "lens", "limit", "what_if"]
+    assert panel.view["of_graphs"] == drawn_anew
     assert [each["against_base"] for each in panel.run_list] == [
         ["throughput", "two_runs"],
         # Without a trace of its own the boundary has the times of the baseline.
