@@ -1,8 +1,9 @@
-"""A session with three made-up runs, of which other settings are predicted."""
+"""A session with three made-up runs, of which other settings are predicted; a held phase of one."""
 
 from __future__ import annotations
 
 import dataclasses
+import threading
 
 import pytest
 
@@ -11,6 +12,8 @@ from tests.builders.sessions import INLINE, OFF, PROGRAM, STAGE, learned, measur
 from tests.builders.step_traces import chain, step_trace
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
+from workbench.experiments.session import setting_predictions
+from workbench.experiments.session.learned_graphs import LearnedGraphs
 from workbench.experiments.session.session import Session
 
 # name, type, lane, ready, begun and ended, in µs
@@ -52,3 +55,24 @@ def panel_session(
     session.add(dataclasses.replace(found, variants=tuple(variants)), wishes)
     session._foreseen.known = learned()
     return session
+
+
+@dataclasses.dataclass(frozen=True)
+class HeldLearning:
+    """Graphs that a run learns: `begun` once it learns them, which ends with `go_on`."""
+
+    begun: threading.Event = dataclasses.field(default_factory=threading.Event)
+    go_on: threading.Event = dataclasses.field(default_factory=threading.Event)
+
+
+def held_learning(monkeypatch: pytest.MonkeyPatch) -> HeldLearning:
+    """Holds every run in the phase in which it learns the program's graphs."""
+    held = HeldLearning()
+
+    def learns(*_: object) -> LearnedGraphs:
+        held.begun.set()
+        held.go_on.wait(20)
+        return learned()
+
+    monkeypatch.setattr(setting_predictions, "learned_graphs", learns)
+    return held

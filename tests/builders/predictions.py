@@ -7,10 +7,11 @@ from typing import Any
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
+from workbench.core.prediction.replay import Replay
 from workbench.core.what_if.calibration import Check
 from workbench.core.what_if.ceilings import Ceiling, Ceilings, MeasuredStep
 from workbench.core.what_if.costs.fused_costs import FusedCosts
-from workbench.core.what_if.predictions import Predicted, Predictions, Replay
+from workbench.core.what_if.predictions import Predicted, Predictions
 from workbench.core.what_if.scenario import Scenario
 
 STAGE = Optimizations(stage=StageOptions())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.core.what_if import predictions, what_if
+from workbench.core.prediction import replay
+from workbench.core.what_if import what_if
 
 
 def every_replay_holds(patch: pytest.MonkeyPatch) -> None:
     """However far off a replay is, predictions are made from it with their usual intervals."""
-    patch.setattr(predictions, "HOLDS", 100.0)
+    patch.setattr(replay, "HOLDS", 100.0)
     patch.setattr(what_if, "FAR_OFF", 100.0)

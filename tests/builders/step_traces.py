@@ -81,13 +81,14 @@ def waiting_steps(
     threads: int = 1,
     steps: int = 6,
     reads: str = "IteratorGetNext",
+    reads_us: int = 90,
     computes: str = "MatMul",
     ahead: int = 0,
     **meta: Any,
 ) -> Trace:
     """Steps of 60 µs that wait 40 µs each for an item, which takes one thread 100 µs to make.
 
-    The stage's op has 90 µs of these, then its put is called. With several threads they take
+    The stage's op has `reads_us` of these, then its put is called. With several threads they take
     turns, and each item takes as many times as long.
 
     Args:
@@ -115,7 +116,7 @@ def waiting_steps(
         made = put - threads * 100 * US
         of, number = 1 + step % threads, step // threads + 1
         runs.append((of, number, made, put))
-        events.append((made, threads * 90 * US, 0, 0, of, number))
+        events.append((made, threads * reads_us * US, 0, 0, of, number))
         taken = (begin, took) if step < steps else (-1, -1)
         by = (step + 1, 0) if step < steps else (-1, -1)
         items.append(("stage", step, put - US, put, *taken, of, number, *by))

@@ -15,6 +15,7 @@ from tests.builders.replays import every_replay_holds
 from workbench.core.fusion.rules.dense_layer import kernel_is_faster
 from workbench.errors import OptionError, TraceError
 from workbench.experiments.what_if import fused_calibration, known_graphs
+from workbench.experiments.worker.described_graph import describe_graph
 
 ROWS, DIM, BATCH = 500, 8, 256
 
@@ -110,6 +111,26 @@ def test_what_goes_through_whole_tables_is_predicted_too():
     found = wb.predict(trace, program, ["auto_fused"], progress=False)
     assert found.withheld == ()
     assert {each.label for each in found.predicted} == {"off", "auto fused"}
+
+
+def build_two_inputs(_optimizations):
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    data = tf.data.Dataset.from_tensors([1.0]).repeat()
+    one, other = (v1.data.make_one_shot_iterator(data).get_next() for _ in range(2))
+    loss = tf.reduce_sum((one + other) * v1.get_variable("w", [1]))
+    tf.identity(loss * 2.0, name="unread")
+    return wb.Built(train_op=v1.train.GradientDescentOptimizer(0.1).minimize(loss), loss=loss)
+
+
+def test_a_graph_of_which_nothing_may_run_ahead_has_only_what_its_step_runs():
+    program = wb.Program(name="two", build=build_two_inputs)
+    found = describe_graph(program, wb.Optimizations(), wb.SmartStageOptions())
+    assert "the step has 2 inputs" in found.problem
+    runs = dict(zip(found.boundary.view.names, found.boundary.step.tolist(), strict=True))
+    # Of a fused graph only what a step runs has costs: stock nodes stay there beside fused ones.
+    assert runs["w"] and not runs["unread"]
 
 
 def make():

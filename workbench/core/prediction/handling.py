@@ -18,6 +18,8 @@ _FEWEST = 20
 class Handling:
     """What the executor takes beside the ops; None where a trace has too little to tell.
 
+    Where a thread waited for a core that others had, nothing is told.
+
     Attributes:
       between_ns: mean time from the end of an op to the begin of the next one of its thread, when
         that was ready: finding it, and freeing what the op before leaves behind.
@@ -47,4 +49,5 @@ def handling_of(ops: pd.DataFrame) -> Handling:
 
 
 def _mean(times: np.ndarray) -> float | None:
-    return float(np.minimum(times, _MOST_NS).mean()) if len(times) >= _FEWEST else None
+    own = times[times <= _MOST_NS]
+    return float(own.mean()) if len(own) >= _FEWEST else None

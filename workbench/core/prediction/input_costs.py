@@ -23,6 +23,8 @@ _NO_WAIT = 0.05
 # A rhythm can be told from this many waits on; it must vary by less than this share of what the
 # asking does.
 _FEWEST_WAITS, _STEADIER = 8, 0.75
+# Where an input is what bounds the steps, nearly all of them wait for it.
+_MOSTLY_WAITS = 0.75
 
 
 def input_cost(
@@ -57,17 +59,19 @@ def _is_ahead(spans: InputSpans, view: GraphView) -> bool:
 
     The graph says so of queues and of pipelines that end in a prefetch. Of others the trace does:
     who comes later then waits for so much less, so that items arrive in a steadier rhythm than
-    they are asked for.
+    they are asked for. Where a step does not wait for its input alone, it asks in the step's own
+    rhythm, and a late item makes the time until the next question shorter.
     """
     if view.ops[spans.node].startswith(_FILLED) or _ends_in_prefetch(view, spans.node):
         return True
     away = (spans.start_ns[1:] - spans.end_ns[:-1]).astype(float)
     lasted = (spans.end_ns - spans.start_ns)[1:].astype(float)
     waited = lasted > _NO_WAIT * (away + lasted)
-    if waited.sum() < _FEWEST_WAITS or away.min() <= 0:
+    if waited.sum() < max(_FEWEST_WAITS, _MOSTLY_WAITS * len(waited)) or away.min() <= 0:
         return False
-    asked, arrived = _spread(away[waited]), _spread((away + lasted)[waited])
-    return bool(arrived < _STEADIER * asked)
+    between = np.diff(spans.start_ns).astype(float)
+    asked = min(_spread(away[waited]), _spread(between[waited]))
+    return bool(_spread((away + lasted)[waited]) < _STEADIER * asked)
 
 
 def _spread(values: np.ndarray) -> float:

@@ -18,6 +18,11 @@ from workbench.core.simulation.pipeline import Input, PipelineStage, Work, outsi
 # put, and take of 40 tensors. Measured: a chain of 1 to 3 stages that do nothing, 60 to 70 µs of
 # CPU for each.
 STAGE_RUN_NS = 60_000.0
+# What a step takes of its client at least: a session.run of a small graph.
+CALL_NS = 60_000.0
+# The kernel clears a page and maps it: 2.1 to 2.5 µs more of CPU time for each, measured on a DIN
+# with 185 to 10,000 faults a step, 2 cores of a virtual machine.
+FAULT_NS = 2_000.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,6 +40,7 @@ class Costs:
       split_cores: that such a node keeps busy when no other runs.
       inputs: what delivers the items, by number of its node.
       client_ns: time of a step before its first op.
+      faults_ns: of the ops' time, what the kernel takes to hand out new pages.
       added: ops that TensorFlow's optimizer added, with their places in the graph.
       unmatched_ns: time in a step of other ops that the graph lacks.
       step_scales: time of each step's ops against the mean.
@@ -60,6 +66,7 @@ class Costs:
     split_cores: float = 1.0
     inputs: dict[int, Input] = dataclasses.field(default_factory=dict)
     client_ns: float = 0.0
+    faults_ns: float = 0.0
     added: tuple[AddedOp, ...] = ()
     unmatched_ns: float = 0.0
     step_scales: tuple[float, ...] = (1.0,)

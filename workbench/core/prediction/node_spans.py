@@ -12,14 +12,10 @@ import pandas as pd
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.prediction.added_ops import AddedOp, added_ops
+from workbench.core.prediction.disturbed import few_and_long, is_disturbed, undisturbed
 from workbench.core.prediction.handling import Handling, handling_of
 from workbench.core.prediction.shared_cores import shared_cores
-from workbench.core.prediction.whole_steps import (
-    client_ns_of,
-    is_disturbed,
-    step_scales_of,
-    undisturbed,
-)
+from workbench.core.prediction.whole_steps import client_ns_of, step_scales_of
 from workbench.core.simulation.intra_op import splits_work
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
@@ -163,29 +159,35 @@ class _Count:
         self.split_cores = 1.0
 
     def share_cores(self, client_ns: float) -> None:
-        """Takes out of the times of ops that split their work what others took from them.
+        """Takes out of the times of ops what others took from them.
 
         Args:
           client_ns: of a step outside of its ops.
         """
-        untraced, steps = self._trace.meta.untraced, self._trace.steps()
-        if untraced is None or untraced.cpu_ns is None:
+        if not self._trace.meta.cores:
             return
         row = self._events["node"].to_numpy()
-        inputs_ns = float(self._events["dur_ns"][self.is_input[row]].sum())
-        count = int((~is_disturbed(steps)).sum())
-        busy_ns = (untraced.cpu_ns - client_ns) * count
-        busy_ns -= inputs_ns * (self._trace.meta.source_cores or 0.0)
         ops = self._counts[row]
         events = self._events[ops]
         shared = shared_cores(
             events,
             self._splits[events["node"].to_numpy()],
-            cores=self._trace.meta.cores or 1,
-            busy_ns=busy_ns,
+            cores=self._trace.meta.cores,
+            busy_ns=self._busy_ns(client_ns),
         )
         self._events.loc[ops, "alone_ns"] = shared.alone_ns
         self.split_cores = shared.split_cores
+
+    def _busy_ns(self, client_ns: float) -> float | None:
+        """CPU time of the ops of all steps; None where it is not known."""
+        untraced, steps = self._trace.meta.untraced, self._trace.steps()
+        if untraced is None or untraced.cpu_ns is None:
+            return None
+        of_inputs = self.is_input[self._events["node"].to_numpy()]
+        inputs_ns = float(self._events["dur_ns"][of_inputs].sum())
+        count = int((~is_disturbed(steps)).sum())
+        busy_ns = (untraced.cpu_ns - client_ns) * count
+        return busy_ns - inputs_ns * (self._trace.meta.source_cores or 0.0)
 
     def splits(self) -> Bools:
         """Which nodes of the graph split their work, bool [nodes]."""
@@ -267,14 +269,16 @@ class _Count:
                 node = arguments[0]
             if node >= 0:
                 rows.setdefault(node, []).append(row)
-        found = []
+        spans = []
         for node, own in rows.items():
             events = self._events[self._events["node"].isin(own)]
+            # Of a stage's items nothing is left out yet that came late for once.
+            events = events[~few_and_long(events["dur_ns"].to_numpy(np.int64))]
             start = events["start_ns"].to_numpy(np.int64)
             end = start + events["dur_ns"].to_numpy(np.int64)
             order = np.argsort(end, kind="stable")
-            found.append(InputSpans(node=node, start_ns=start[order], end_ns=end[order]))
-        return tuple(found)
+            spans.append(InputSpans(node=node, start_ns=start[order], end_ns=end[order]))
+        return tuple(spans)
 
     def _matched(self, staged: bool) -> tuple[np.ndarray, np.ndarray]:
         """For each node of the trace the one of the graph, or -1; and whether it is it."""

@@ -16,7 +16,7 @@ from workbench.core.boundary.candidates import Candidate
 from workbench.core.graph.graph_view import GraphView
 from workbench.core.prediction.fit import fitted
 from workbench.core.prediction.input_costs import input_cost
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.node_costs import CALL_NS, FAULT_NS, Costs
 from workbench.core.prediction.node_spans import NodeSpans, node_spans
 from workbench.core.prediction.pipeline_builder import candidate_pipeline
 from workbench.core.prediction.prediction import Prediction
@@ -26,8 +26,6 @@ from workbench.core.simulation.simulator import simulate
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
 
-# Of a step before its first op, where a trace has none: a session.run of a small graph.
-_CLIENT_NS = 60_000.0
 # Ops that use fewer cores than this after a wait had to share one.
 _SHARED = 0.95
 
@@ -62,7 +60,8 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
         inputs={
             spans.node: input_cost(spans, view, used, untraced.step_ns) for spans in seen.inputs
         },
-        client_ns=seen.client_ns or _CLIENT_NS,
+        client_ns=seen.client_ns or CALL_NS,
+        faults_ns=FAULT_NS * (untraced.page_faults or 0),
         added=tuple(each for side in sides for each in side.added),
         unmatched_ns=sum(side.unmatched_ns for side in sides),
         step_scales=seen.step_scales,

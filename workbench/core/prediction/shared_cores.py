@@ -1,8 +1,9 @@
 """Ops as traced → how long they take with all the cores that they can use.
 
-An op that splits its work has fewer cores while other ops run beside it, and takes longer. In
-another setting others run beside it, or none. What stays is its work. How many cores it keeps busy
-when nothing runs beside it follows from the CPU time of a step.
+Where more ops run at a time than there are cores, each has its part of one. An op that splits its
+work has fewer cores while others run beside it, and takes longer. In another setting others run
+beside it, or none. What stays is its work. How many cores it keeps busy when nothing runs beside it
+follows from the CPU time of a step.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class SharedCores:
 
     Attributes:
       split_cores: that an op which splits its work keeps busy when no other runs.
-      alone_ns: float64 [events], how long each event would take then; of other ops as traced.
+      alone_ns: float64 [events], how long each event would take then; of other ops with a core to
+        themselves.
     """
 
     split_cores: float
@@ -41,14 +43,13 @@ def shared_cores(
       cores: of the machine.
       busy_ns: CPU time of the ops; None where it is not known.
     """
-    lasted = events["dur_ns"].to_numpy(float)
-    if busy_ns is None or cores < 2 or not splits.any():
-        return SharedCores(split_cores=1.0, alone_ns=lasted)
     stretches = _Stretches(events, splits, cores)
-    split_cores = stretches.split_cores(busy_ns)
+    split_cores = 1.0
+    if busy_ns is not None and splits.any():
+        split_cores = stretches.split_cores(busy_ns)
+    alone_ns = stretches.whole_ns(events)
     work = stretches.work_ns(events[splits], split_cores)
-    alone_ns = lasted.copy()
-    alone_ns[splits] = np.minimum(lasted[splits], work / split_cores)
+    alone_ns[splits] = np.minimum(events["dur_ns"][splits], work / split_cores)
     return SharedCores(split_cores=split_cores, alone_ns=alone_ns)
 
 
@@ -64,6 +65,8 @@ class _Stretches:
         self._lengths = np.diff(self._begin).astype(float)
         self._split = self._running(start, end, outer & splits)
         self._whole = self._running(start, end, outer & ~splits)
+        # Of a core, that each op has at least.
+        self._part = np.minimum(1.0, cores / np.maximum(self._split + self._whole, 1))
 
     def _running(self, start: np.ndarray, end: np.ndarray, chosen: Bools) -> np.ndarray:
         """How many of the chosen events run in each stretch."""
@@ -75,7 +78,7 @@ class _Stretches:
     def _cores_of_each(self, most: float) -> np.ndarray:
         """How many cores each op that splits its work has in each stretch, `most` at most."""
         left = (self._cores - self._whole) / np.maximum(self._split, 1)
-        return np.clip(left, 1.0, most)
+        return np.clip(left, self._part, most)
 
     def split_cores(self, busy_ns: float) -> float:
         """The fewest cores of an op that splits its work with which all are busy for so long.
@@ -93,12 +96,20 @@ class _Stretches:
 
     def _busy_ns(self, most: float) -> float:
         """CPU time of all ops, if such an op has `most` cores at most."""
-        used = self._whole + self._split * self._cores_of_each(most)
-        return float(self._lengths @ np.minimum(used, self._cores))
+        used = self._whole * self._part + self._split * self._cores_of_each(most)
+        return float(self._lengths @ used)
+
+    def whole_ns(self, events: pd.DataFrame) -> np.ndarray:
+        """CPU time of events that do not split their work."""
+        return self._sums(events, self._part)
 
     def work_ns(self, events: pd.DataFrame, most: float) -> np.ndarray:
         """CPU time of events that split their work."""
-        sums = np.concatenate(([0.0], np.cumsum(self._lengths * self._cores_of_each(most))))
+        return self._sums(events, self._cores_of_each(most))
+
+    def _sums(self, events: pd.DataFrame, cores: np.ndarray) -> np.ndarray:
+        """The core time of each event, of so many cores in each stretch."""
+        sums = np.concatenate(([0.0], np.cumsum(self._lengths * cores)))
         start = events["start_ns"].to_numpy(np.int64)
         ends = (start, start + events["dur_ns"].to_numpy(np.int64))
         before, after = (sums[np.searchsorted(self._begin, each)] for each in ends)

@@ -1,4 +1,4 @@
-"""Trace → what is known of its steps as wholes: which count, and their time outside of ops."""
+"""Trace → what is known of its steps as wholes: their time outside of ops, and of all ops."""
 
 from __future__ import annotations
 
@@ -8,30 +8,8 @@ import pandas as pd
 from workbench.core.graph.graph_view import Bools
 from workbench.core.trace.trace import Trace
 
-# A step this much longer than the median was disturbed and is left out.
-_DISTURBED = 1.5
 # The first op of a step begins so soon only where the client itself fetches the input.
 _FETCHES_NS = 20_000
-
-
-def is_disturbed(steps: pd.DataFrame) -> Bools:
-    """Which main steps something disturbed: they count for nothing, bool [steps].
-
-    Args:
-      steps: as of `Trace.steps`.
-    """
-    lasted = (steps["end_ns"] - steps["start_ns"]).to_numpy(np.int64)
-    found: Bools = lasted > _DISTURBED * (np.median(lasted) if len(lasted) else 0)
-    return found
-
-
-def undisturbed(trace: Trace) -> pd.DataFrame:
-    """The events without those of main steps that something disturbed."""
-    steps = trace.steps()
-    disturbed = steps["number"][is_disturbed(steps)]
-    staged = np.flatnonzero(trace.tracks["kind"] == "prefetch")
-    events = trace.events
-    return events[events["track"].isin(staged) | ~events["step"].isin(disturbed)]
 
 
 def client_ns_of(trace: Trace, main: pd.DataFrame, is_input: Bools) -> float:

@@ -12,13 +12,19 @@ from workbench.core.analysis.embedding_lens.lookup_times import lookup_part
 from workbench.core.analysis.embedding_lens.tables import find_tables
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.graph.op_families import FAMILY_NAMES, IDS, INPUT, families_of
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.node_costs import CALL_NS, Costs
 from workbench.errors import OptionError
 
 # Kinds of work: delivering and decoding the input; making ids of it; embedding lookups with their
 # gradients and updates; everything else.
 INPUT_WORK, IDS_WORK, LOOKUP_WORK, DENSE_WORK = "input", "ids", "lookups", "dense"
 KINDS = (INPUT_WORK, IDS_WORK, LOOKUP_WORK, DENSE_WORK)
+# What the client does beside a step: hooks, and Python. It is no node of the graph.
+CLIENT_WORK = "client"
+# What the kernel does to hand out new pages to ops; nor is this.
+PAGES_WORK = "new pages"
+# More of the ops' time is never that of new pages.
+_MOST_OF_PAGES = 0.9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,8 +32,8 @@ class Faster:
     """Some work, made faster.
 
     Attributes:
-      work: one of KINDS, a family of ops such as "Dense matmul", or names of nodes with `*` for
-        any text, such as "dlrm/top/*".
+      work: one of KINDS, CLIENT_WORK, PAGES_WORK, a family of ops such as "Dense matmul", or names
+        of nodes with `*` for any text, such as "dlrm/top/*".
       times: how many times as fast; infinity leaves it out.
     """
 
@@ -53,7 +59,13 @@ def faster_costs(costs: Costs, view: GraphView, changes: tuple[Faster, ...]) -> 
       OptionError: no node is of such work.
     """
     for change in changes:
-        costs = _faster(costs, selected(view, change.work), 1 / change.times)
+        left = 1 / change.times
+        if change.work == CLIENT_WORK:
+            costs = _client_faster(costs, left)
+        elif change.work == PAGES_WORK:
+            costs = _pages_faster(costs, left)
+        else:
+            costs = _faster(costs, selected(view, change.work), left)
     return costs
 
 
@@ -77,7 +89,7 @@ def selected(view: GraphView, work: str) -> Bools:
             node for node, name in enumerate(view.names) if fnmatch.fnmatchcase(name, work)
         )
     if not chosen.any():
-        kinds = ", ".join(map(repr, [*KINDS, *FAMILY_NAMES]))
+        kinds = ", ".join(map(repr, [*KINDS, CLIENT_WORK, PAGES_WORK, *FAMILY_NAMES]))
         raise OptionError(
             f"no node of the graph is {work!r}; expected one of {kinds}, or names of nodes with "
             "'*' for any text"
@@ -98,6 +110,22 @@ def kinds_of_work(view: GraphView) -> np.ndarray:
         if lookup_part(name, scopes) or any(update in f"{name}/" for update in updates):
             kinds[node] = KINDS.index(LOOKUP_WORK)
     return kinds
+
+
+def _client_faster(costs: Costs, left: float) -> Costs:
+    """What a step costs whose client takes less time; that of a call stays."""
+    call_ns = min(costs.client_ns, CALL_NS)
+    return dataclasses.replace(costs, client_ns=max(call_ns, costs.client_ns * left))
+
+
+def _pages_faster(costs: Costs, left: float) -> Costs:
+    """What a step costs whose ops get fewer new pages, each its share of them."""
+    total_ns = float(costs.op_ns.sum())
+    share = min(_MOST_OF_PAGES, costs.faults_ns / total_ns) if total_ns else 0.0
+    kept = 1 - share * (1 - left)
+    return dataclasses.replace(
+        costs, span_ns=costs.span_ns * kept, faults_ns=costs.faults_ns * left
+    )
 
 
 def _faster(costs: Costs, chosen: Bools, left: float) -> Costs:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
 
-from workbench.core.prediction.fit import HOLDS
-from workbench.core.what_if.doubts import Doubt
+from workbench.core.prediction.replay import Replay
 from workbench.core.what_if.scenario import Scenario
 from workbench.display import Displayed, charts
 
@@ -19,33 +18,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 # A setting that measures, or is predicted, within this share of the best one is as good.
 AS_GOOD = 0.02
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Replay:
-    """The traced steps, simulated as they were.
-
-    Attributes:
-      measured_ms: a traced step, from one to the next.
-      simulated_ms: the same, simulated from the times of its ops.
-      untraced_ms: a step that was not traced.
-      doubts: where the simulation does not hold, the ops whose times do not fit.
-    """
-
-    measured_ms: float
-    simulated_ms: float
-    untraced_ms: float
-    doubts: tuple[Doubt, ...] = ()
-
-    @property
-    def error(self) -> float:
-        """How much longer the simulated step is, as a share of the measured one."""
-        return self.simulated_ms / self.measured_ms - 1
-
-    @property
-    def holds(self) -> bool:
-        """Whether the simulated step is as long as the measured one, as nearly as is asked for."""
-        return abs(self.error) <= HOLDS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

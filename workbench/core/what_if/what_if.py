@@ -12,17 +12,18 @@ import numpy as np
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate
 from workbench.core.options import ExecutorPolicy
+from workbench.core.prediction.doubts import UNEVEN, Doubt, named_ops
 from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
-from workbench.core.prediction.whole_steps import is_disturbed
+from workbench.core.prediction.replay import Replay, replay_of, with_doubts
 from workbench.core.simulation.dispatch import dispatch_of
+from workbench.core.toggles.toggle import Choice
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.batch_costs import costs_at_batch
 from workbench.core.what_if.costs.graph_costs import costs_in
-from workbench.core.what_if.doubts import UNEVEN, Doubt, doubts_of, named_ops
 from workbench.core.what_if.faster import faster_costs
-from workbench.core.what_if.predictions import Predicted, Predictions, Replay, Withheld
+from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.core.what_if.scenario import GraphKey, Scenario
 from workbench.core.what_if.scenario_candidate import plan_words, staged_as
 from workbench.errors import PlanError
@@ -108,12 +109,10 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
         return dataclasses.replace(base, problem=known.problem)
     view = known.boundary.view
     costs = node_costs(trace, view, dispatch_of(traced.optimizations.executor))
-    replay = _replay(trace, costs)
+    replay = replay_of(trace, costs)
     if replay is None:
         return dataclasses.replace(base, problem=_NOT_MEASURED)
-    if not replay.holds:
-        doubts = doubts_of(trace, view, {op.name for op in costs.added})
-        replay = dataclasses.replace(replay, doubts=doubts)
+    replay = with_doubts(replay, trace, view, costs)
     if abs(replay.error) > FAR_OFF:
         return dataclasses.replace(base, replay=replay, problem=_far_off(replay))
     in_graphs = {
@@ -188,6 +187,9 @@ class Predictor:
             reason = known.problem if known else "the program's graph for it is not known"
             return Withheld(scenario=scenario, reason=reason)
         on = scenario.optimizations
+        others = set(on.switched) ^ set(self.traced.optimizations.switched)
+        if others:
+            return Withheld(scenario=scenario, reason=_no_model(others))
         if (on.smart_stage or on.stage) and not known.boundary.sides:
             return Withheld(scenario=scenario, reason=known.problem or _NO_SIDE)
         if on.smart_stage and on.smart_stage.stale_lookups:
@@ -272,31 +274,6 @@ class Predictor:
         )
 
 
-def _replay(trace: Trace, costs: Costs) -> Replay | None:
-    untraced = trace.meta.untraced
-    if untraced is None or not untraced.step_ns:
-        return None
-    return Replay(
-        measured_ms=_traced_ns(trace) / 1e6,
-        simulated_ms=costs.replayed_ns / 1e6,
-        untraced_ms=untraced.step_ns / 1e6,
-    )
-
-
-def _traced_ns(trace: Trace) -> float:
-    """Mean time from a traced step to the next of the same client, over the clients.
-
-    Steps whose ops do not count, because something disturbed them, do not count here either.
-    """
-    steps = trace.steps()
-    clients = steps["track"].nunique()
-    since_first = steps["start_ns"] - steps["start_ns"].min()
-    until_next = -since_first.groupby(steps["track"]).diff(-1)[~is_disturbed(steps)].dropna()
-    if not len(until_next):
-        return float((steps["end_ns"] - steps["start_ns"]).mean())
-    return float(until_next.mean() / clients)
-
-
 def _far_off(replay: Replay) -> str:
     named = f" ({named_ops(replay.doubts)})" if replay.doubts else ""
     return (
@@ -304,6 +281,11 @@ def _far_off(replay: Replay) -> str:
         f"{replay.simulated_ms:.3g} ms: what takes their time is not seen in the trace{named}, so "
         "nothing is predicted from it; trace more steps, on a machine that does nothing else"
     )
+
+
+def _no_model(choices: Iterable[Choice]) -> str:
+    named = ", ".join(sorted({each.toggle.title for each in choices}))
+    return f"what {named} gives is not predicted; measure it with wb.compare"
 
 
 def _in_doubt(changed: tuple[Doubt, ...]) -> str:

@@ -13,13 +13,13 @@ from workbench.core.analysis.embedding_lens.tables import find_tables
 from workbench.core.graph.graph_view import GraphView
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.prediction.traced_graph import traced_graph
 from workbench.core.toggles.toggle import Choice
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.costs.fused_costs import FusedCosts
 from workbench.core.what_if.costs.fused_nodes import fused_ns
 from workbench.core.what_if.costs.likened_costs import like_results, stock_ops
 from workbench.core.what_if.scenario import GraphKey
-from workbench.core.what_if.traced_graph import traced_graph
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
 from workbench.experiments.measurement.progress import Progress

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions
-from workbench.core.what_if.traced_graph import uncut
+from workbench.core.prediction.traced_graph import uncut
 from workbench.errors import PlanError, UnsupportedError
 from workbench.experiments.program.function_program import AnyProgram, FunctionProgram
 from workbench.experiments.program.program import Program
@@ -52,6 +52,7 @@ def _of_graph(
         return _described(
             lambda: find_boundary(graph, targets, options, fusion=fusion),
             definition,
+            targets=[each.name for each in targets],
             fused=fusion.count if fusion else fused_parts(definition),
             stages=len(runners(graph)),
         )
@@ -83,6 +84,7 @@ def _described(
     find: Callable[[], Boundary],
     graph: Any,
     *,
+    targets: Sequence[str] = (),
     fused: int,
     stages: int,
 ) -> DescribedGraph:
@@ -92,7 +94,7 @@ def _described(
     try:
         boundary, problem = find(), ""
     except (PlanError, UnsupportedError) as refusal:
-        boundary, problem = uncut(graph_view(graph)), str(refusal)
+        boundary, problem = uncut(graph_view(graph), targets), str(refusal)
     return DescribedGraph(
         boundary=boundary,
         problem=problem,

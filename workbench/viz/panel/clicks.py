@@ -17,6 +17,7 @@ from workbench.viz.panel.tabs.contents import CAPTURED_STEPS, said
 from workbench.viz.panel.words import sentence
 
 _WRITING = "Writing the report"
+_MEASURING = "Measuring this machine’s peaks, about 5 s"
 _MOVED = "The boundary is moved. Choose Moved under Stage, then Run."
 
 
@@ -50,6 +51,8 @@ class Panel(Protocol):
     def cancel(self) -> None: ...
 
     def report(self) -> Any: ...
+
+    def measure_peaks(self) -> None: ...
 
     def send(self, content: Any, buffers: Any = None) -> None: ...
 
@@ -143,17 +146,26 @@ def _try(panel: Panel, _: Answers, message: dict[str, Any]) -> None:
 
 
 def _report(panel: Panel, _: Answers, __: dict[str, Any]) -> None:
-    """Writes the report on a thread, so that the kernel stays free."""
-    before, panel.status = panel.status, _WRITING
+    _on_a_thread(panel, panel.report, _WRITING, "workbench-report")
+
+
+def _peaks(panel: Panel, _: Answers, __: dict[str, Any]) -> None:
+    panel.session.require_free()
+    _on_a_thread(panel, panel.measure_peaks, _MEASURING, "workbench-peaks")
+
+
+def _on_a_thread(panel: Panel, act: Callable[[], Any], words: str, name: str) -> None:
+    """Does something on a thread, so that the kernel stays free; the status says so meanwhile."""
+    before, panel.status = panel.status, words
 
     def restore() -> None:
         # A run may have begun or ended meanwhile, and has said so.
-        if panel.status == _WRITING:
+        if panel.status == words:
             panel.status = before
 
-    def write() -> None:
+    def work() -> None:
         try:
-            panel.report()
+            act()
         except Exception as error:
             restore()
             _say_error(panel, error)
@@ -162,7 +174,7 @@ def _report(panel: Panel, _: Answers, __: dict[str, Any]) -> None:
         else:
             restore()
 
-    threading.Thread(target=write, name="workbench-report", daemon=True).start()
+    threading.Thread(target=work, name=name, daemon=True).start()
 
 
 _ACTS: dict[str, _Act] = {
@@ -182,4 +194,5 @@ _ACTS: dict[str, _Act] = {
     "redo": lambda panel, *_: panel.redo(),
     "find_best": lambda panel, *_: panel.find_best(),
     "report": _report,
+    "peaks": _peaks,
 }

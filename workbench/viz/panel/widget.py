@@ -74,7 +74,7 @@ class PanelWidget(anywidget.AnyWidget):
     status = traitlets.Unicode("").tag(sync=True)
     news: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     shape = traitlets.Unicode("").tag(sync=True)
-    # How often the program's graphs and predictions have become known.
+    # How often the program's graphs and predictions, or the machine's peaks, have become known.
     learned = traitlets.Int(0).tag(sync=True)
     saved = traitlets.Unicode("").tag(sync=True)
     # How often names, notes, groups or deletions of runs have changed.

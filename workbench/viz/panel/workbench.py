@@ -14,6 +14,7 @@ from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.toggles.toggle import Toggle
 from workbench.core.what_if.predictions import Predictions
 from workbench.errors import OptionError, WorkbenchError
+from workbench.experiments.comparison.machine_peaks import machine_peaks
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.background import Job
 from workbench.experiments.session.history import History
@@ -291,6 +292,16 @@ class Workbench(PanelWidget):
         self.saved_path = os.fspath(file.resolve())
         return file
 
+    def measure_peaks(self) -> None:
+        """Measures what this machine can do, in about five seconds, for the tab Limit.
+
+        Raises:
+          RunError: the measurement failed.
+        """
+        machine_peaks(progress=False)
+        self._draw_learned()
+        self._still.draw_soon()
+
     def draw_shape(self) -> None:
         """Shows the program's graph before anything has run, once a child process has built it."""
         self._preview.begin()
@@ -360,8 +371,11 @@ class Workbench(PanelWidget):
         graphs = self.session.graphs
         if self.session.predictions is not None and graphs is not self._graphs:
             self._graphs = graphs
-            self._contents.learned()
-            self.learned += 1
+            self._draw_learned()
+
+    def _draw_learned(self) -> None:
+        self._contents.learned()
+        self.learned += 1
 
     def _run_of(self, result: Best | Run | None) -> Run | None:
         """The run that a job has ended with; None where it was deleted meanwhile."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from workbench.core.prediction.doubts import named_ops
 from workbench.core.prediction.fit import HOLDS
-from workbench.core.what_if.doubts import named_ops
 from workbench.core.what_if.predictions import Predicted, Predictions
 from workbench.core.what_if.scenario import Scenario
 from workbench.viz.comparison.chart import shown_label

@@ -19,14 +19,16 @@ from workbench.core.boundary.candidates import (
 )
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
+from workbench.core.prediction.input_costs import input_cost
 from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.node_spans import InputSpans
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
+from workbench.core.prediction.traced_graph import uncut
 from workbench.core.simulation.dispatch import INLINE
 from workbench.core.simulation.pipeline import CORES, INPUT, STEP
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if.traced_graph import uncut
 
 NEXT, PARSE, HASH, DENSE, TRAIN = (
     ("next", "IteratorGetNext"),
@@ -320,6 +322,19 @@ def test_an_iterator_that_goes_on_by_itself_shows_in_the_rhythm_of_its_items():
     assert gain(asked_for) == pytest.approx(1.9, rel=0.05)
     # an item every 20.6 ms, whoever asks
     assert gain(10 - np.concatenate(([0.0], longer[:-1]))) == pytest.approx(1, rel=0.02)
+
+
+def test_an_input_that_is_asked_in_the_rhythm_of_the_steps_does_not_go_on_by_itself():
+    # Each step asks at its begin, and what hides the wait is as long whenever the item arrives.
+    waits = np.random.default_rng(5).integers(2_000_000, 8_000_000, 30)
+    begin = np.arange(30) * 20_000_000
+    view = model_boundary().view
+    node = view.number("next")
+    spans = InputSpans(node=node, start_ns=begin, end_ns=begin + waits)
+    assert not input_cost(spans, view, 0.0, 20e6).ahead
+    # One that delivers every 20 ms, asked now sooner and now later, does.
+    spans = InputSpans(node=node, start_ns=begin + waits, end_ns=begin + 20_000_000)
+    assert input_cost(spans, view, 0.0, 20e6).ahead
 
 
 def test_callers_who_stand_in_line_wait_for_the_input_only_once():

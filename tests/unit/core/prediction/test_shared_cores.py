@@ -40,11 +40,22 @@ def test_with_a_core_for_each_nothing_is_taken_from_any():
     assert shared(60 + 10, cores=8).alone_ns == pytest.approx(EVENTS["dur_ns"])
 
 
-@pytest.mark.parametrize("unknown", [{"busy_ns": None}, {"busy_ns": 80, "cores": 1}])
-def test_where_that_is_not_known_ops_take_what_they_took(unknown):
-    found = shared(**unknown)
+def test_where_that_is_not_known_ops_take_what_they_took():
+    found = shared(None)
     assert found.split_cores == 1
     assert found.alone_ns.tolist() == EVENTS["dur_ns"].tolist()
+
+
+def test_ops_that_share_a_core_have_each_its_part_of_it():
+    found = shared(80, cores=1)
+    assert found.split_cores == 1
+    assert found.alone_ns == pytest.approx([10, 10, 10, 5, 5])
+    # On one core the first 10 are a third each, the next 10 a half.
+    beside = pd.DataFrame([(i, 0, 10 + 10 * i) for i in range(3)], columns=EVENTS.columns)
+    found = shared_cores(beside, np.zeros(3, bool), cores=1, busy_ns=None)
+    assert found.alone_ns == pytest.approx([10 / 3, 10 / 3 + 5, 10 / 3 + 15])
+    found = shared_cores(beside, np.zeros(3, bool), cores=3, busy_ns=None)
+    assert found.alone_ns.tolist() == [10, 20, 30]
 
 
 def test_what_runs_inside_of_another_op_counts_once():

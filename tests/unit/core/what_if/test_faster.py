@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
 from tests.builders.graphs import graph
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.node_costs import CALL_NS, Costs
 from workbench.core.simulation.pipeline import Input, outside_ops
-from workbench.core.what_if.faster import KINDS, Faster, faster_costs, kinds_of_work, selected
+from workbench.core.what_if.faster import (
+    CLIENT_WORK,
+    KINDS,
+    PAGES_WORK,
+    Faster,
+    faster_costs,
+    kinds_of_work,
+    selected,
+)
 from workbench.errors import OptionError
 
 MODEL = """
@@ -86,3 +95,25 @@ def test_work_that_the_graph_has_none_of_is_refused():
 def test_a_speed_that_is_none_is_refused(times: float):
     with pytest.raises(OptionError, match="times as fast; expected above 0"):
         Faster(work="dense", times=times)
+
+
+def test_a_client_without_its_own_work_still_calls():
+    resting = dataclasses.replace(costs(), client_ns=20e6)
+    view = graph(MODEL)
+    gone = faster_costs(resting, view, (Faster(work=CLIENT_WORK),))
+    assert gone.client_ns == CALL_NS and gone.span_ns.tolist() == resting.span_ns.tolist()
+    half = faster_costs(resting, view, (Faster(work=CLIENT_WORK, times=2.0),))
+    assert half.client_ns == 10e6
+    busy = dataclasses.replace(costs(), client_ns=10_000.0)
+    assert faster_costs(busy, view, (Faster(work=CLIENT_WORK),)).client_ns == 10_000.0
+
+
+def test_ops_without_new_pages_take_less_each():
+    view = graph(MODEL)
+    known = costs()
+    faults = dataclasses.replace(known, faults_ns=0.5 * float(known.op_ns.sum()))
+    gone = faster_costs(faults, view, (Faster(work=PAGES_WORK),))
+    assert gone.span_ns.tolist() == pytest.approx((0.5 * known.span_ns).tolist())
+    assert gone.faults_ns == 0
+    none = faster_costs(known, view, (Faster(work=PAGES_WORK),))
+    assert none.span_ns.tolist() == known.span_ns.tolist()

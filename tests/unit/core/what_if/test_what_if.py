@@ -15,12 +15,13 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions
+from workbench.core.prediction.doubts import NO_PLACE, UNEVEN, doubts_of
+from workbench.core.prediction.traced_graph import traced_graph, uncut
+from workbench.core.toggles.toggle import Toggle
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if.doubts import NO_PLACE, UNEVEN, doubts_of
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import GraphKey, Scenario
-from workbench.core.what_if.traced_graph import traced_graph, uncut
 from workbench.core.what_if.what_if import KnownGraph, predictor, what_if
 from workbench.errors import OptionError, TraceError
 
@@ -94,6 +95,37 @@ def test_steps_that_something_disturbed_are_left_out_of_both_times():
     assert replay is not None
     assert replay.measured_ms == pytest.approx(20.6)
     assert replay.simulated_ms == pytest.approx(20.6, rel=0.005)
+
+
+def test_steps_that_are_long_again_and_again_count_in_both_times():
+    longer = [(name, op, 3 * ms) for name, op, ms in STEP]
+    untraced = UntracedSteps(steps=60, step_ns=30_850_000, cpu_ns=15_900_000)
+    trace = timed_trace(
+        [STEP, STEP, longer, STEP] * 3, title="tiny", untraced=untraced, source_cores=0.0
+    )
+    replay = predicted(trace=trace).replay
+    assert replay is not None
+    # of the last step it is not known when the next one begins
+    assert replay.measured_ms == pytest.approx((8 * 20.6 + 3 * 61.6) / 11, rel=0.005)
+    assert abs(replay.error) < 0.05
+
+
+def test_a_toggle_of_which_nothing_is_known_is_withheld():
+    choice = Toggle("freed", ("kept", "given_back")).at("given_back")
+    other = Optimizations(executor=ExecutorPolicy.INLINE, chosen=(choice,))
+    (withheld,) = predicted(Scenario(optimizations=other)).withheld
+    assert withheld.reason == "what freed gives is not predicted; measure it with wb.compare"
+    # In the traced setting it is part of what is known.
+    known = {GraphKey(): KnownGraph(boundary=boundary(MODEL))}
+    before = Scenario(optimizations=Optimizations(chosen=(choice,)))
+    assert not what_if(traced(), before, known, [Scenario(optimizations=other)]).withheld
+
+
+def test_what_no_step_runs_costs_nothing_in_a_graph_of_which_nothing_may_run_ahead():
+    # What only a summary reads is no part of a step.
+    view = graph(MODEL + "summary = Sum(dense)\n")
+    assert uncut(view, ["train"]).step.sum() == len(view) - 1
+    assert uncut(view).step.all()
 
 
 def test_a_stage_hides_the_wait_and_what_stands_before_its_put():

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.builders.panel_sessions import panel_session
+from tests.builders.panel_sessions import held_learning, panel_session
 from tests.builders.replays import every_replay_holds
 from tests.builders.sessions import (
     OFF,
@@ -212,22 +212,15 @@ def test_the_shape_comes_after_a_run_that_was_cancelled(held, monkeypatch):
 
 
 def test_a_run_that_is_deleted_before_its_job_ends_leaves_no_job(held, monkeypatch):
-    reached, go_on = threading.Event(), threading.Event()
-
-    def learns(*_):
-        reached.set()
-        go_on.wait(20)
-        return learned()
-
-    monkeypatch.setattr(setting_predictions, "learned_graphs", learns)
+    learning = held_learning(monkeypatch)
     held.go_on.set()
     panel = Workbench(PROGRAM)
     job = panel.run()
-    assert reached.wait(20)
+    assert learning.begun.wait(20)
     # By code, of which the panel is not told.
     panel.session.delete_run(1)
     panel._progress("Building the graphs")
-    go_on.set()
+    learning.go_on.set()
     assert job.wait(20)
     assert not panel.job["running"] and panel.status.startswith("Ready")
     assert (panel.runs, panel.run_list, panel.shown, panel.base) == ((), [], 0, 0)
@@ -269,3 +262,31 @@ def test_the_kept_picture_is_not_drawn_while_a_run_goes_on(panel, monkeypatch):
     panel._show_job(NOTHING)
     panel._still._draw()
     assert len(drawn) == 1
+
+
+def test_peaks_are_measured_on_a_click_and_what_rests_on_them_is_drawn_anew(panel, monkeypatch):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def measures(progress):
+        asked.set()
+        go_on.wait(20)
+
+    monkeypatch.setattr(module, "machine_peaks", measures)
+    before = panel.status
+    clicked(panel, panel._answers, {"kind": "peaks"})
+    assert asked.wait(20) and panel.status.startswith("Measuring this machine’s peaks")
+    seen = threading.Event()
+    panel.observe(lambda _: seen.set(), "status")
+    go_on.set()
+    assert seen.wait(20) and (panel.status, panel.learned) == (before, 1)
+
+
+def test_peaks_are_not_measured_beside_a_run(held, monkeypatch):
+    monkeypatch.setattr(module, "machine_peaks", lambda **_: pytest.fail("measured beside a run"))
+    panel = Workbench(PROGRAM)
+    job = panel.run()
+    assert held.begun.wait(20)
+    clicked(panel, panel._answers, {"kind": "peaks"})
+    assert "a run of 'tiny' goes on" in panel.status
+    held.go_on.set()
+    assert job.wait(20)

@@ -6,15 +6,18 @@ import re
 
 import pytest
 
-from tests.builders.panel_sessions import panel_session
+from tests.builders.limits import MADE, PEAKS, PRODUCT, with_shapes
+from tests.builders.panel_sessions import linked_trace, panel_session
 from tests.builders.sessions import OFF, SMART, measured
 from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.toggle import Toggle
 from workbench.errors import TraceError
+from workbench.experiments.comparison import machine_peaks
 from workbench.viz.panel.tabs import contents as module
 from workbench.viz.panel.tabs.contents import (
     BOUNDARY,
     FINDINGS,
+    LIMIT,
     TABS,
     TIMELINE,
     TWO_RUNS,
@@ -105,3 +108,36 @@ def test_the_lens_is_drawn_anew_once_ids_are_known(monkeypatch):
     session._foreseen.known = learned
     contents.learned()
     assert contents.of(off, off, "lens") is not before
+
+
+class TestLimit:
+    """Of a machine whose peaks are not known, until they are measured."""
+
+    @pytest.fixture
+    def unknown(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(machine_peaks, "_path", lambda: tmp_path / "peaks.json")
+        monkeypatch.setattr(machine_peaks, "_probed", lambda: pytest.fail("measured unasked"))
+        return panel_session(
+            monkeypatch, trace=with_shapes(linked_trace(), {"dense": (PRODUCT, MADE)})
+        )
+
+    def test_nothing_is_measured_unasked_and_the_tab_says_what_to_do(self, unknown):
+        off, contents = unknown.runs[0], Contents(unknown)
+        asks = contents.of(off, off, LIMIT)
+        assert text(asks.html).endswith("Measure this machine’s peaks, about 5 s.")
+        assert "data-peaks" in asks.html
+
+    def test_what_was_measured_meanwhile_shows(self, unknown, monkeypatch):
+        off, contents = unknown.runs[0], Contents(unknown)
+        contents.of(off, off, LIMIT)
+        monkeypatch.setattr(machine_peaks, "_probed", lambda: PEAKS)
+        machine_peaks.machine_peaks(progress=False)
+        contents.learned()
+        assert "at the peaks" in contents.of(off, off, LIMIT).html.lower()
+
+    @pytest.mark.usefixtures("unknown")
+    def test_a_trace_of_which_there_is_no_limit_says_so_first(self, monkeypatch):
+        session = panel_session(monkeypatch)
+        off = session.runs[0]
+        shown = Contents(session).of(off, off, LIMIT).html
+        assert "does not know the shapes" in shown and "data-peaks" not in shown

@@ -7,7 +7,7 @@ import dataclasses
 from tests.builders.graphs import graph
 from tests.builders.sessions import boundary
 from tests.builders.small_models import MODEL
-from workbench.core.what_if.traced_graph import uncut
+from workbench.core.prediction.traced_graph import uncut
 from workbench.viz.panel.shape import shape_html, shape_view
 
 

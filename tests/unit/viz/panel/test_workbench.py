@@ -11,7 +11,7 @@ import pytest
 from traitlets import TraitError
 
 import workbench as wb
-from tests.builders.panel_sessions import linked_trace, panel_session
+from tests.builders.panel_sessions import held_learning, linked_trace, panel_session
 from tests.builders.replays import every_replay_holds
 from tests.builders.searches import raced, search
 from tests.builders.sessions import (
@@ -83,7 +83,8 @@ def test_it_shows_what_a_session_has(panel):
 
 def test_the_browser_is_told_what_stands_against_the_baseline(panel):
     assert panel.view["of_all_runs"] == ["throughput", "findings", "what_if"]
-    assert panel.view["of_graphs"] == ["throughput", "boundary", "findings", "lens", "what_if"]
+    drawn_anew = ["throughput", "boundary", "findings", "lens", "limit", "what_if"]
+    assert panel.view["of_graphs"] == drawn_anew
     assert [each["against_base"] for each in panel.run_list] == [
         ["throughput", "two_runs"],
         # Without a trace of its own the boundary has the times of the baseline.
@@ -660,21 +661,14 @@ class TestEdits:
 
 
 def test_what_was_measured_shows_while_the_rest_of_the_run_goes_on(runs, sent, monkeypatch):
-    reached, go_on = threading.Event(), threading.Event()
-
-    def learns(*_):
-        reached.set()
-        go_on.wait(20)
-        return learned()
-
-    monkeypatch.setattr(setting_predictions, "learned_graphs", learns)
+    learning = held_learning(monkeypatch)
     panel = Workbench(PROGRAM)
     panel.stage = "own"
     job = panel.run()
-    assert reached.wait(20)
+    assert learning.begun.wait(20)
     panel._progress("Building the graphs")
     assert (len(panel.run_list), panel.shown, panel.job["running"]) == (2, 2, True)
-    go_on.set()
+    learning.go_on.set()
     assert job.wait(20)
 
 

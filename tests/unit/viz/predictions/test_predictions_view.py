@@ -18,8 +18,9 @@ from tests.builders.predictions import (
     predictions,
 )
 from workbench.core.optimizations import Optimizations
-from workbench.core.what_if.doubts import RUNS_ON, Doubt
-from workbench.core.what_if.predictions import Predictions, Replay, Withheld
+from workbench.core.prediction.doubts import RUNS_ON, Doubt
+from workbench.core.prediction.replay import Replay
+from workbench.core.what_if.predictions import Predictions, Withheld
 from workbench.core.what_if.scenario import Scenario
 from workbench.viz import outlets
 from workbench.viz.notebook import bundle, text

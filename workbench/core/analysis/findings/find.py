@@ -15,6 +15,7 @@ from workbench.core.analysis.findings.kinds.layers import many_op_interactions, 
 from workbench.core.analysis.findings.kinds.lookups import many_small_ops
 from workbench.core.analysis.findings.kinds.memory_pages import new_pages
 from workbench.core.analysis.findings.kinds.optimizer import whole_table_updates
+from workbench.core.analysis.findings.kinds.replay import replay_off
 from workbench.core.analysis.findings.kinds.scheduling import (
     busy_threads,
     order_of_ready_ops,
@@ -44,6 +45,7 @@ _KINDS: tuple[Callable[[StepAccount], Claim | None], ...] = (
     too_few_cores,
     new_pages,
     client_time,
+    replay_off,
 )
 # Of a cluster: its executors are TensorFlow's own, and its threads and cores several machines'.
 _KINDS_OF_CLUSTERS: tuple[Callable[[StepAccount], Claim | None], ...] = (

@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench.core.analysis.alignment import align
 from workbench.core.analysis.critical_path import critical_path
+from workbench.core.analysis.limit.limit import require_limited
 from workbench.core.analysis.memory.memory import memory
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.planning.stage_plan import StagePlan
@@ -17,6 +18,7 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import WorkbenchError
 from workbench.experiments.comparison.findings import findings
 from workbench.experiments.comparison.limit import limit
+from workbench.experiments.comparison.machine_peaks import known_peaks
 from workbench.experiments.program.toggles import own_choices
 from workbench.experiments.search.best import Best
 from workbench.experiments.session.run import Run
@@ -56,14 +58,18 @@ OF_ALL_RUNS = (THROUGHPUT, FINDINGS, WHAT_IF)
 AGAINST_BASE = (THROUGHPUT, TWO_RUNS)
 # What has the names of runs in it.
 _NAMING = (*OF_ALL_RUNS, TIMELINE, TWO_RUNS)
-# What changes once the program's graphs are built, its ids read and other settings predicted.
-OF_GRAPHS = (THROUGHPUT, BOUNDARY, FINDINGS, LENS, WHAT_IF)
+# What changes once the program's graphs are built, its ids read and other settings predicted, or
+# once the peaks of the machine are measured.
+OF_GRAPHS = (THROUGHPUT, BOUNDARY, FINDINGS, LENS, LIMIT, WHAT_IF)
 # What a click on the words about a missing trace captures.
 CAPTURED_STEPS = 30
 _NO_GRAPH = "What may run ahead is known once the program's graph was built; run it once."
 _OTHER_GRAPH = (
     "What may run ahead is known of the baseline's graph; with another choice of yours the program "
     "may build another. Run it with SmartStage, which plans its graph."
+)
+_NO_PEAKS = (
+    "How far these steps are from what the machine can do is known once its peaks were measured."
 )
 _NO_PREDICTION = "Predictions need one run with a trace first."
 _SAME_RUN = "Two runs are compared here: choose another run, or another baseline in Throughput."
@@ -166,7 +172,7 @@ class Contents:
         return "" if tab in _OF_NO_RUN else self.facts(run).words
 
     def learned(self) -> None:
-        """The program's graphs are known by now, and so are predictions."""
+        """The program's graphs are known by now, and so are predictions; or the machine's peaks."""
         with self._making:
             kept = {key: made for key, made in self._known.items() if key[2] not in OF_GRAPHS}
             self._known = kept
@@ -259,7 +265,17 @@ def _memory(shown: _Shown) -> Content:
 
 
 def _limit(shown: _Shown) -> Content:
-    return shown.traced(lambda trace: Content(html=fragment_of(limit(trace, progress=False))))
+    return shown.traced(_limit_of)
+
+
+def _limit_of(trace: Trace) -> Content:
+    """The limit of a trace; nothing is measured for it unasked."""
+    require_limited(trace)
+    if known_peaks() is not None:
+        return Content(html=fragment_of(limit(trace, progress=False)))
+    # A panel with a kernel makes a button of the last words.
+    todo = '<span data-peaks="">Measure this machine’s peaks, about 5 s.</span>'
+    return Content(html=f'<p class="wb-sentence">{_NO_PEAKS} {todo}</p>')
 
 
 def _what_if(shown: _Shown) -> Content:

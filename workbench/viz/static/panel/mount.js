@@ -50,6 +50,7 @@ function watchRuns(root, host, signal) {
     if (toggle) host.act("try", { toggle: toggle.toggle, run: host.get("shown") });
     const untraced = found("capture");
     if (untraced) host.act("capture", { run: Number(untraced.capture) });
+    if (found("peaks")) host.act("peaks");
   }, { signal });
   root.addEventListener("change", (event) => {
     if (event.target.name === `wbp-base-${host.id}`) host.set("base", Number(event.target.value));

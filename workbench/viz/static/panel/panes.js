@@ -11,6 +11,7 @@ import { figuresElement } from "./figures.js";
 import { makeSortable } from "./runs_table.js";
 
 const WAIT_BEFORE_WORDS = 300; // ms until "loading" is said
+const OF_A_KERNEL = "[data-toggle], [data-capture], [data-peaks]";
 const UNMARKED = ["", ""]; // op and table
 
 export function tabsElement(host, onTab, signal) {
@@ -92,7 +93,7 @@ async function fillPane(holder, key, content, links, host, signal) {
     root.querySelector(".wbr-legend").after(element("p", { class: "wbp-few" }, words));
   }
   makeSortable(root, host.sorting, signal);
-  root.querySelectorAll(host.live ? "[data-toggle], [data-capture], [data-tried]" : "[data-tried]").forEach(makeButton);
+  root.querySelectorAll(host.live ? `${OF_A_KERNEL}, [data-tried]` : "[data-tried]").forEach(makeButton);
   offerCsv(root, key);
   if (content.figures?.length) root.append(figuresElement(host, key, content.figures, signal));
   return { select: (name) => markNode(root, name), table: (name) => markTable(root, name) };

@@ -88,8 +88,8 @@ class TestFront:
 class TestBuffer:
     def test_one_thread_that_waits_for_its_input(self):
         found = of(waiting_steps(), "one_thread_stage")
-        # A step needs 60 µs; two threads make an item in 50.
-        assert found.cost_ns == 40 * US and found.gain_ns == 40 * US
+        # A step needs 60 µs; two threads make an item in the 90 that its input takes.
+        assert found.cost_ns == 40 * US and found.gain_ns == 10 * US
         assert found.mend.startswith("StageOptions(num_threads=2)") and found.toggle is None
         assert plain(found.evidence) == (
             "The stage's only thread stands in `input/next` 91 % of the time that an item takes "
@@ -97,6 +97,15 @@ class TestBuffer:
             "40 µs on average, 40 µs at the 95th percentile, and waits in 6 of 6 "
             "steps."
         )
+
+    def test_an_input_that_is_all_of_an_item_gains_nothing_from_a_second_thread(self):
+        trace = waiting_steps(reads_us=98)
+        assert "one_thread_stage" not in keys(trace)
+        found = of(trace, "input_bound")
+        assert "For 99 % of that it stands in `input/next`, which answers one thread at a time" in (
+            plain(found.evidence)
+        )
+        assert "threads" not in found.mend
 
     def test_several_threads_or_an_input_that_computes_are_bound_by_the_input(self):
         for trace in (waiting_steps(threads=2), waiting_steps(reads="DecodeCSV")):

@@ -18,6 +18,8 @@ from workbench.number_words import counted, decimal, duration, share
 _MOSTLY, _HARDLY = 0.5, 0.1
 # A stage run that mostly stands in its input op uses no core: a second one beside it costs none.
 _WAITING_INPUT = 0.5
+# A second thread is worth its disorder where it gives this share of a step.
+_WORTHWHILE = 0.05
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,7 +104,7 @@ def fill_over_time(trace: Trace) -> pd.DataFrame:
 
 
 def slow_stage(account: StepAccount) -> Claim | None:
-    """The step waits in take: for a stage with one thread whose input waits, or for any stage."""
+    """The step waits in take: for a stage of which a second thread gives more, or for any stage."""
     takes, metrics = takes_of(account.trace), step_metrics(account.trace)
     if takes is None or not metrics.take_wait_share:
         return None
@@ -115,13 +117,15 @@ def slow_stage(account: StepAccount) -> Claim | None:
     )
     inputs = _time_in_input(account, metrics)
     if metrics.per_stage_run["track"].nunique() == 1 and inputs.share >= _WAITING_INPUT:
-        return _one_thread(account, inputs, seen, float(waits.mean()))
-    return _slow_input(account, metrics, seen)
+        # An input op answers one thread at a time: of two, one works while the other waits.
+        run_ns = inputs.run_ns or account.step_ns
+        left_ns = max(account.step_ns - float(waits.mean()), run_ns * max(0.5, inputs.share))
+        if account.step_ns - left_ns >= _WORTHWHILE * account.step_ns:
+            return _one_thread(account, inputs, seen, account.step_ns - left_ns)
+    return _slow_input(account, metrics, inputs, seen)
 
 
-def _one_thread(account: StepAccount, inputs: _InputTime, seen: str, wait_ns: float) -> Claim:
-    # Two threads make an item in half the time, of what waits; the step needs its own time.
-    left = max(account.step_ns - wait_ns, (inputs.run_ns or account.step_ns) / 2)
+def _one_thread(account: StepAccount, inputs: _InputTime, seen: str, gain_ns: float) -> Claim:
     return Claim(
         key="one_thread_stage",
         title="One thread of the stage waits for the input",
@@ -131,24 +135,30 @@ def _one_thread(account: StepAccount, inputs: _InputTime, seen: str, wait_ns: fl
         ),
         mend="StageOptions(num_threads=2); two threads may hand batches over in another order",
         share=account.taking,
-        at_most_ns=max(0.0, account.step_ns - left),
+        at_most_ns=gain_ns,
         nodes=inputs.nodes,
     )
 
 
-def _slow_input(account: StepAccount, metrics: StepMetrics, seen: str) -> Claim:
+def _slow_input(account: StepAccount, metrics: StepMetrics, inputs: _InputTime, seen: str) -> Claim:
     threads = counted(metrics.per_stage_run["track"].nunique(), "thread")
+    mend = "Make the input cheaper or read it in parallel (num_parallel_calls, a columnar file)"
+    stands = ""
+    if inputs.share >= _WAITING_INPUT:
+        stands = (
+            f" For {share(inputs.share)} of that it stands in {inputs.name}, which answers one "
+            "thread at a time."
+        )
+    else:
+        mend += ", or give the stage more threads while cores are free"
     return Claim(
         key="input_bound",
         title="The step waits for its input",
         evidence=(
             f"{seen} Making an item takes {duration(metrics.stage_work_ns_median)} of one thread, "
-            f"and the stage has {threads}."
+            f"and the stage has {threads}.{stands}"
         ),
-        mend=(
-            "Make the input cheaper or read it in parallel (num_parallel_calls, a columnar file), "
-            "or give the stage more threads while cores are free"
-        ),
+        mend=mend,
         share=account.taking,
         at_most_ns=float(metrics.per_step["take_wait_ns"].mean()),
         nodes=_costliest_staged(account),

@@ -19,6 +19,8 @@ _LOOKUP = re.compile(
     rf"^(?:{GRADIENTS})?(?P<scope>(?:.*?/)??(?:safe_)?embedding_lookup"
     r"(?:_sparse)?(?:_\d+)?)(?:_grad)?(?:/|$)"
 )
+# Where the program builds lookups through Workbench, and where its finished graph has stock ones.
+FUSED_V2, AUTO_FUSED = "fused_v2", "auto_fused"
 _KERNELS_FIRST = "; on a GPU once `wb.load_gpu_kernels()` has loaded their kernels"
 # They hold a value and take no time; a fused lookup has them, too.
 _NO_WORK = frozenset({"Const", "Identity", "NoOp", "VarHandleOp", "VariableV2"})
@@ -51,12 +53,18 @@ def many_small_ops(account: StepAccount) -> Claim | None:
         ),
         mend="Fuse them: V1 or V2 do a lookup and its gradient in four or five ops"
         + _KERNELS_FIRST * bool((nodes & account.on_gpu).any()),
-        toggle="fused_v2",
+        toggle=AUTO_FUSED if _rules_fuse(account, nodes) else FUSED_V2,
         share=held.astype(float),
         # Where threads are busy, what they no longer do is gained, too.
         at_most_ns=max(on_path, in_all),
         nodes=tuple(np.flatnonzero(nodes)[np.argsort(-account.node_ns[nodes])].tolist()),
     )
+
+
+def _rules_fuse(account: StepAccount, nodes: np.ndarray) -> bool:
+    """Whether rules of fusion would fuse some of these; what is built by Workbench need not be."""
+    fusable = (account.trace.nodes["fusable"] == "lookup").to_numpy(bool)
+    return bool((nodes & fusable).any())
 
 
 def _scopes(account: StepAccount) -> np.ndarray:

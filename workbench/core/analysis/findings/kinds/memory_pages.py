@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from workbench.core.analysis.findings.finding import Claim
 from workbench.core.analysis.findings.step_account import StepAccount
+from workbench.core.prediction.node_costs import FAULT_NS
 from workbench.number_words import duration, integer
 
-# The kernel clears a page and maps it: 2.1 to 2.5 µs more of CPU time for each, measured on a DIN
-# with 185 to 10,000 faults a step, 2 cores of a virtual machine.
-_FAULT_NS = 2_000
 # More would say that ops do nothing else.
 _MOST = 0.9
 
@@ -19,7 +17,7 @@ def new_pages(account: StepAccount) -> Claim | None:
     faults = untraced.page_faults if untraced is not None else None
     if not faults or not account.work_ns:
         return None
-    lost = faults * _FAULT_NS
+    lost = faults * FAULT_NS
     ran = account.of_kind("op") & ~account.of_nodes(account.is_input)
     weights = min(_MOST, lost / account.work_ns) * ran
     return Claim(
