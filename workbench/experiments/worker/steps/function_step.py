@@ -190,9 +190,10 @@ class TrainingStep:
 
     def call(self, element: Any) -> Any:
         """Runs the step on an element."""
-        if self._fused is not None:
-            return self._fused(*tf.nest.flatten(element, expand_composites=True))
-        return self._step(*element) if self._spread else self._step(element)
+        # In its own structure: before TensorFlow takes a flat list, it writes all of it into the
+        # words of an error.
+        step = self._step if self._fused is None else self._fused
+        return step(*element) if self._spread else step(element)
 
     def reader(self, fetch: str) -> Callable[[Any], Any] | None:
         """What gets "loss" or "fingerprint" out of a step's result; None for "nothing"."""
