@@ -49,3 +49,22 @@ def test_a_fused_step_takes_its_batch_in_the_structure_that_it_has(nested, monke
             monkeypatch.setattr(ConcreteFunction, "_call_with_flat_signature", flat)
         losses.append([step.call(element).numpy() for element in step.dataset])
     np.testing.assert_allclose(*losses, rtol=1e-6)
+
+
+def make_of_keras():
+    keras = tf.keras
+    inputs = keras.Input((4,))
+    x = keras.layers.Dense(3, activation="relu")(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(1)(x))
+    model.compile(optimizer=keras.optimizers.Adagrad(0.05), loss="mse")
+    return model, tf.data.Dataset.from_tensors((tf.ones([8, 4]), tf.ones([8, 1]))).repeat()
+
+
+def test_each_build_of_a_keras_model_names_its_ops_alike():
+    program = wb.FunctionProgram(name="keras", make=make_of_keras)
+    names = []
+    for _ in range(2):
+        step = training_step(program, Optimizations())
+        ops = step.concrete().graph.get_operations()
+        names.append([op.name for op in ops if op.type == "MatMul"])
+    assert names[0] == names[1] and names[0]

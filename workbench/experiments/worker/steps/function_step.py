@@ -21,6 +21,7 @@ from workbench.experiments.program.refusals import refusals_named
 from workbench.experiments.worker.steps.compiled_step import compiling, require_compiles
 from workbench.experiments.worker.steps.keras_scores import scored_step
 from workbench.experiments.worker.steps.scored_steps import has_scores
+from workbench.keras_in_use import count_names_anew
 
 _EXPECTED = (
     "expected (train_step, dataset) with a tf.function and a tf.data.Dataset, or (model, dataset) "
@@ -42,6 +43,8 @@ def training_step(
       OptionError: it returned something else than a step or a model, and a dataset, or lacks what
         a toggle changes.
     """
+    # A trace of one build tells of the ops of another one by their names.
+    count_names_anew()
     returned = program.make(**arguments_of_make(program, optimizations or Optimizations()))
     who = f"program {program.name!r}: make"
     if not tf.executing_eagerly():
