@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import os
 from typing import Any
+
+
+def count_names_anew() -> None:
+    """Has Keras name what is built next as it named the first of its kind in this process.
+
+    Layers without a name of their own are counted. So ops of a model that is built again would have
+    other names than those of the first one.
+    """
+    keras = keras_in_use()
+    where = [getattr(keras, "backend", None)]
+    # Keras 3 has it among what is not public, and counts on where it has it no more.
+    with contextlib.suppress(ImportError):
+        where.append(importlib.import_module("keras.src.utils.naming"))
+    for each in where:
+        reset = getattr(each, "reset_uids", None)
+        if reset is not None:
+            reset()
 
 
 def keras_in_use() -> Any:

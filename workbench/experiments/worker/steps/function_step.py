@@ -21,6 +21,7 @@ from workbench.experiments.program.refusals import refusals_named
 from workbench.experiments.worker.steps.compiled_step import compiling, require_compiles
 from workbench.experiments.worker.steps.keras_scores import scored_step
 from workbench.experiments.worker.steps.scored_steps import has_scores
+from workbench.keras_in_use import count_names_anew
 
 _EXPECTED = (
     "expected (train_step, dataset) with a tf.function and a tf.data.Dataset, or (model, dataset) "
@@ -42,6 +43,8 @@ def training_step(
       OptionError: it returned something else than a step or a model, and a dataset, or lacks what
         a toggle changes.
     """
+    # A trace of one build tells of the ops of another one by their names.
+    count_names_anew()
     returned = program.make(**arguments_of_make(program, optimizations or Optimizations()))
     who = f"program {program.name!r}: make"
     if not tf.executing_eagerly():
@@ -190,9 +193,10 @@ class TrainingStep:
 
     def call(self, element: Any) -> Any:
         """Runs the step on an element."""
-        if self._fused is not None:
-            return self._fused(*tf.nest.flatten(element, expand_composites=True))
-        return self._step(*element) if self._spread else self._step(element)
+        # In its own structure: before TensorFlow takes a flat list, it writes all of it into the
+        # words of an error.
+        step = self._step if self._fused is None else self._fused
+        return step(*element) if self._spread else step(element)
 
     def reader(self, fetch: str) -> Callable[[Any], Any] | None:
         """What gets "loss" or "fingerprint" out of a step's result; None for "nothing"."""
