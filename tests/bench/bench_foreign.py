@@ -10,7 +10,7 @@ Each model's figures are added to a file in --out. A later run goes on with the 
 lacks, and the last table is of all in the file. With --anew the models are measured again, with
 --again they are only predicted again, from the kept traces and comparisons.
 
-    python -m tests.bench.bench_foreign [--models NAME,…] [--budget 60] [--near 60] [--again] …
+    python -m tests.bench.bench_foreign [--models NAME,…] [--budget 60] [--near 150] [--again] …
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default=",".join(PROGRAMS), help="only these, by commas")
     parser.add_argument("--budget", type=float, default=60.0, help="seconds for all settings")
-    parser.add_argument("--near", type=float, default=60.0, help="seconds for those near the best")
+    parser.add_argument("--near", type=float, default=150.0, help="seconds for those near the best")
     parser.add_argument("--out", type=Path, default=Path("data/bench/foreign"))
     parser.add_argument("--anew", action="store_true", help="also models that the file has")
     parser.add_argument("--again", action="store_true", help="predict anew, measure nothing")
