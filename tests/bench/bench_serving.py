@@ -116,7 +116,7 @@ def _print_medians(comparison: ServingComparison) -> None:
             )
         for limited in variant.rates_at_limit:
             base_rates = comparison.baseline.rate_at_limit(limited.rows)
-            if base_rates is None:
+            if base_rates is None or not all(limited.rates):
                 continue
             # Where the baseline keeps no rate that was tried, the lowest one is more than it takes.
             base = np.array(base_rates.rates)
