@@ -56,8 +56,8 @@ def run_task(
       trace: a directory where each worker saves a trace of some of its steps, which all take at
         the same time.
       packs: whether small tensors travel from task to task in few messages, as of
-        `wb.cluster.pack_transfers`; None lets them where lookups are grouped or fused, or an
-        executor policy is on: all tasks need the library then in any case.
+        `wb.cluster.pack_transfers`; None lets them where lookups are grouped or fused. It also does
+        where an executor policy is on and all tasks have loaded the library.
       say: is told what is done.
 
     Returns:
@@ -91,7 +91,7 @@ def run_task(
         checkpoint=checkpoint,
         checkpoint_s=checkpoint_s,
         trace=trace,
-        packs=_packs(wishes) if packs is None else packs,
+        packs=packs,
         say=say,
     )
     try:
@@ -102,10 +102,6 @@ def run_task(
 
             check_servers(server.target)
         raise
-
-
-def _packs(wishes: Optimizations) -> bool:
-    return wishes.groups_lookups or wishes.executor is not None
 
 
 def _server(task: Task, wishes: Optimizations) -> Any:

@@ -66,7 +66,7 @@ class Training:
     checkpoint: str | None
     checkpoint_s: float
     trace: str | None
-    packs: bool
+    packs: bool | None
     say: Callable[[str], None]
 
 
@@ -79,6 +79,8 @@ def train(
       server: the worker's tf.distribute.Server.
       program, wishes, task, training: as of `run_task`.
     """
+    from workbench.core.session.pack_transfers import pack_transfers
+
     tracing = _tracing(server, task, training)
     with tf.Graph().as_default() as graph:
         synchronized = synchronizing(task) if training.sync else contextlib.nullcontext()
@@ -88,6 +90,9 @@ def train(
             hooks = [*built.hooks, *(sync_training.hooks(program.name) if sync_training else ())]
         config = _config(graph, built, wishes, training)
         config.device_filters.extend(filters(task))
+        if _packs(server, wishes, config, training):
+            pack_transfers(config)
+            training.say("Small tensors travel from task to task in few messages")
         restores = task.is_chief and training.checkpoint is not None
         saver = restoring_saver(training.say) if restores else None
         scaffold = tf.compat.v1.train.Scaffold(saver=saver)
@@ -187,7 +192,6 @@ def _built(program: Program, wishes: Optimizations) -> Built:
 def _config(graph: Any, built: Built, wishes: Optimizations, training: Training) -> Any:
     """The session's config, with the plans that are wished for."""
     from workbench.core.fusion.plan import plan_fusion
-    from workbench.core.session.pack_transfers import pack_transfers
     from workbench.core.session.rewrite import apply
     from workbench.core.smart_stage import prepare_config
 
@@ -200,10 +204,19 @@ def _config(graph: Any, built: Built, wishes: Optimizations, training: Training)
         targets = [each for each in (built.train_op, built.loss) if each is not None]
         config, plan = prepare_config(graph, config, wishes.smart_stage, targets=targets)
         training.say(plan.describe())
-    if training.packs:
-        pack_transfers(config)
-        training.say("Small tensors travel from task to task in few messages")
     return config
+
+
+def _packs(server: Any, wishes: Optimizations, config: Any, training: Training) -> bool:
+    """Whether small tensors travel together: as asked for, else where all tasks can unpack them."""
+    from workbench.core.session.server_library import tasks_without_library
+
+    if training.packs is not None or wishes.groups_lookups or wishes.executor is None:
+        return wishes.groups_lookups if training.packs is None else training.packs
+    try:
+        return not tasks_without_library(server.target, config)
+    except tf.errors.OpError:  # A task that cannot be asked may lack it.
+        return False
 
 
 def _steps(task: Task, session: Any, built: Built, steps: int) -> TaskResult:
