@@ -52,8 +52,10 @@ def rounds_of(
 
 
 def ratio(taken: Mapping[str, Sequence[float]], name: str, to: str) -> str:
-    """Median and quartiles of one way's time over another's."""
+    """Median and quartiles of one way's figures over another's; of one round the figure alone."""
     each = [a / b for a, b in zip(taken[name], taken[to], strict=True)]
+    if len(each) == 1:
+        return f"{each[0]:.2f}"
     low, middle, high = statistics.quantiles(each, n=4)
     return f"{middle:.2f} ({low:.2f}–{high:.2f})"
 

@@ -102,7 +102,7 @@ def parse_behind_a_stage(on: Optimizations) -> wb.Built:
 
 
 def slow_input_behind_a_stage(on: Optimizations) -> wb.Built:
-    return _trained(_dense(_staged(_sleeping(0.02), on)))
+    return waiting_input(on)
 
 
 def input_of_two_calls(on: Optimizations) -> wb.Built:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.bench.bench_executor import ratio
 from workbench.errors import RunError
 from workbench.experiments.cluster.local_cluster import run_local_cluster
 from workbench.models.data.criteo import generate_criteo
@@ -86,15 +87,5 @@ def _row(name: str, rates: _Rates) -> list[str]:
     own = rates[name]
     if not own:
         return [name, "0", "–", "–", "–"]
-    to_both = (_ratio(own, rates[other]) for other in (_STOCK, _PACKED))
+    to_both = (ratio(rates, name, other) for other in (_STOCK, _PACKED))
     return [name, str(len(own)), f"{statistics.median(own):.0f}", *to_both]
-
-
-def _ratio(rates: Sequence[float], base: Sequence[float]) -> str:
-    """The median of the ratios of each round, with quartiles."""
-    ratios = [a / b for a, b in zip(rates, base, strict=True)]
-    said = f"{statistics.median(ratios):.2f}"
-    if len(ratios) > 1:
-        low, _, high = statistics.quantiles(ratios, n=4)
-        said += f" ({low:.2f}–{high:.2f})"
-    return said

@@ -105,8 +105,8 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pack-transfers",
         action=argparse.BooleanOptionalAction,
-        help="send small tensors from task to task in few messages (default: with an executor "
-        "policy and the toggles grouped and auto_fused)",
+        help="send small tensors from task to task in few messages (default: with the toggles "
+        "grouped and auto_fused, and with an executor policy where all tasks have the library)",
     )
     parser.add_argument(
         "--trace",

@@ -103,7 +103,7 @@ def replay_of_trace(trace: Trace) -> Replay | None:
     if len(trace.steps()) < _FEWEST_STEPS:
         return None
     view = ran_graph(trace)
-    best: Replay | None = None
+    best: tuple[Replay, Costs] | None = None
     for dispatch in (NORMAL, INLINE, COST_MODEL):
         try:
             costs = node_costs(trace, view, dispatch)
@@ -113,6 +113,6 @@ def replay_of_trace(trace: Trace) -> Replay | None:
         found = replay_of(trace, costs)
         if found is None or found.holds:
             return found
-        if best is None or abs(found.error) < abs(best.error):
-            best = with_doubts(found, trace, view, costs)
-    return best
+        if best is None or abs(found.error) < abs(best[0].error):
+            best = found, costs
+    return with_doubts(best[0], trace, view, best[1]) if best else None

@@ -211,8 +211,10 @@ def _packs(server: Any, wishes: Optimizations, config: Any, training: Training) 
     """Whether small tensors travel together: as asked for, else where all tasks can unpack them."""
     from workbench.core.session.server_library import tasks_without_library
 
-    if training.packs is not None or wishes.groups_lookups or wishes.executor is None:
-        return wishes.groups_lookups if training.packs is None else training.packs
+    if training.packs is not None:
+        return training.packs
+    if wishes.groups_lookups or wishes.executor is None:
+        return wishes.groups_lookups
     try:
         return not tasks_without_library(server.target, config)
     except tf.errors.OpError:  # A task that cannot be asked may lack it.
