@@ -87,17 +87,24 @@ def write_boundary_page(path: Path, *views: BoundaryView) -> str:
     return path.as_uri()
 
 
+_DRAWN = "[data-wb-timeline], [data-wb-boundary]"
+
+
 def open_page(page: Any, address: str) -> Any:
     """Goes there, waits until all of it is painted, and returns the first timeline or boundary."""
-    drawn = "[data-wb-timeline], [data-wb-boundary]"
     page.goto(address)
+    await_drawn(page)
+    return page.locator(_DRAWN).first
+
+
+def await_drawn(page: Any) -> None:
+    """Waits until each timeline and boundary is painted that is not folded away."""
     page.wait_for_function(
-        f"() => [...document.querySelectorAll('{drawn}')]"
+        f"() => [...document.querySelectorAll('{_DRAWN}')]"
         ".filter(root => !root.closest('details:not([open])'))"
         ".every(root => root.dataset.wbReady === 'true')",
         timeout=30_000,
     )
-    return page.locator(drawn).first
 
 
 def colors_of(timeline: Any, top: int, bottom: int) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from tests.builders.comparisons import planned_comparison
 from tests.builders.plans import towers
 from tests.builders.views import FRAGMENTS, OUTLETS
-from tests.ui.pages import open_page, write_boundary_page, write_page
+from tests.ui.pages import await_drawn, open_page, write_boundary_page, write_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
 from workbench.core.planning.planner import plan_stages
@@ -59,7 +60,16 @@ def linked(path: Path) -> str:
     return write(path, f'{style}<div class="wb">{views}</div>', script)
 
 
+def still(path: Path) -> str:
+    """A report as it stands before its scripts have run."""
+    write_report(planned_comparison(), path)
+    page = re.sub(r"<script.*?</script>", "", path.read_text("utf-8"), flags=re.DOTALL)
+    path.write_text(re.sub(r" data-wb-(boundary|timeline)=", " data-still=", page), "utf-8")
+    return path.as_uri()
+
+
 PAGES = {
+    "still report": still,
     "report": lambda path: write_report(planned_comparison(), path).as_uri(),
     "timeline": lambda path: write_page(path, timeline_view(dlrm_trace(12))),
     "boundary": lambda path: write_boundary_page(path, boundary_view(plan_stages(towers()))),
@@ -78,6 +88,7 @@ def test_an_audit_finds_nothing_serious(watched: Watched, tmp_path: Path, name: 
         page.set_viewport_size({"width": width, "height": 900})
         open_page(page, address)
         page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
+        await_drawn(page)
         page.evaluate(f"() => {{ {AXE.read_text('utf-8')} }}")
         found[scheme, width] = page.evaluate(AUDIT)
     assert found == {look: [] for look in LOOKS}

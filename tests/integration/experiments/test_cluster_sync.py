@@ -26,12 +26,15 @@ EACH = (
     "smart_stage+grouped",
 )
 POLICIES = ("inline_executor", "cost_model_executor")
+# Of DLRM. At step 5 a ReLU of this data is so near 0 that half a last bit of the variables at the
+# beginning changes stock's own losses by 6e-4, and those of step 6 by 5e-3.
+STEPS = 4
 
 
 def losses(home: Path, toggle: str | None, **given: object) -> list[list[float]]:
     home.mkdir()
     generate_criteo(home / "clicks.tsv", rows=600)
-    with tasks(home, program="dlrm", toggle=toggle, steps=6, **given) as cluster:
+    with tasks(home, program="dlrm", toggle=toggle, steps=STEPS, **given) as cluster:
         cluster.end(150)
     return [result(home, worker)["losses"] for worker in range(2)]
 
@@ -52,9 +55,9 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> list[list[float]]:
 )
 def test_losses_are_those_without_it(tmp_path: Path, plain, toggle: str) -> None:
     found = losses(tmp_path / "run", toggle, sync=True)
-    assert [len(each) for each in found] == [6, 6]
+    assert [len(each) for each in found] == [STEPS, STEPS]
     # The sum of two workers' gradients is taken in the order in which they come.
-    np.testing.assert_allclose(found, plain, rtol=1e-4)
+    np.testing.assert_allclose(found, plain, rtol=1e-5)
 
 
 def count(home: Path, *, toggle: str = "stage", **given: object) -> tf.train.CheckpointReader:

@@ -18,6 +18,7 @@ from workbench.viz.style import assets
 
 _STILL_ROWS, _STILL_CAUSES = 20, 8
 _PAPER_WIDTH = 960
+_PICTURED = "What runs ahead and what stays"
 _BREAK = re.compile(r"(?<=[/_…])(?=.)|(?<=[a-z])(?=[A-Z])")
 
 
@@ -51,7 +52,7 @@ def boundary_static_html(view: BoundaryView) -> str:
         for text, strong in view.sentence
     )
     notice = f"<p>{html.escape(view.notice)}</p>" if view.notice else ""
-    picture = assets.image_html(boundary_picture(view), "What runs ahead and what stays")
+    picture = assets.image_html(boundary_picture(view), _PICTURED)
     return f'<div class="wb-static"><p>{sentence}</p>{notice}{picture}{_reasons(view)}</div>'
 
 
@@ -121,7 +122,8 @@ def _picture(view: BoundaryView) -> markupsafe.Markup:
     )
     shapes = svg[whole.end() :].removesuffix("</svg>")
     return markupsafe.Markup(
-        f'<div class="wbb-scroll wbb-whole">{whole[0]}<g id="{name}">{shapes}</g></svg></div>'
+        f'<div class="wbb-scroll wbb-whole" tabindex="0" role="group" aria-label="{_PICTURED}">'
+        f'{whole[0]}<g id="{name}">{shapes}</g></svg></div>'
         f'<div class="wbb-parts">{parts}</div>'
     )
 
