@@ -8,7 +8,7 @@ from tests.builders.traces import unstaged_trace
 from workbench.core.capture.cpu_time import StepClock
 from workbench.core.options import StageOptions
 from workbench.core.trace.meta import UntracedSteps
-from workbench.experiments.worker.steps import traced_steps
+from workbench.experiments.worker.steps import first_steps, traced_steps
 from workbench.experiments.worker.steps.traced_steps import settling_steps, traced_between
 
 
@@ -53,3 +53,20 @@ def test_the_trace_notes_the_time_of_both_halves_and_not_the_time_between() -> N
 def test_what_stages_hold_ready_is_used_up_before_steps_count() -> None:
     assert settling_steps([]) == 3
     assert settling_steps([StageOptions(capacity=4, num_threads=2), StageOptions()]) == 3 + 6 + 2
+
+
+@pytest.mark.parametrize(("step_s", "ran"), [(0.02, 3 + 3), (0.5, 3), (0.0, 3 + 200)])
+def test_short_steps_are_run_until_the_caches_are_warm(
+    monkeypatch: pytest.MonkeyPatch, step_s: float, ran: int
+) -> None:
+    now_s, runs = 0.0, 0
+
+    def run(steps: int) -> None:
+        nonlocal now_s, runs
+        now_s += steps * step_s
+        runs += steps
+
+    monkeypatch.setattr(first_steps.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(first_steps, "_WARM_S", 0.11)
+    first_steps.run_until_warm(run, 3)
+    assert runs == ran

@@ -27,6 +27,7 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
+from workbench.experiments.worker.steps.first_steps import run_until_warm
 from workbench.experiments.worker.steps.function_step import TrainingStep, training_step
 from workbench.experiments.worker.steps.graph_session import (
     fused_parts,
@@ -142,8 +143,7 @@ class FunctionSession:
     def measure(self, clock: StepClock, steps: int) -> None:
         """Runs untraced steps, noted by the clock, after some that take what was ready before."""
         with self._repeated():
-            for _ in range(self._settling):
-                self._step()
+            run_until_warm(self._run, self._settling)
             for _ in range(steps):
                 clock.begin()
                 self._step()
@@ -158,8 +158,7 @@ class FunctionSession:
         recorder = FunctionRecorder(self._name, self._loop.runner)
         with self._repeated():
             try:
-                for _ in range(self._settling):
-                    self._step()
+                run_until_warm(self._run, self._settling)
                 self._loop.reads = recorder.reads
                 recorder.start()
                 for number in range(1, steps + 1):
@@ -171,6 +170,10 @@ class FunctionSession:
             finally:
                 self._loop.reads = None
         return with_fusable(recorder.stop(), self._function)
+
+    def _run(self, steps: int) -> None:
+        for _ in range(steps):
+            self._step()
 
     def _step(self) -> None:
         """A step whose loss is read, if it has one."""

@@ -18,6 +18,7 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import RunError
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.steps.built_part import build_part
+from workbench.experiments.worker.steps.first_steps import run_until_warm
 from workbench.experiments.worker.steps.scored_steps import (
     ScoredSteps,
     has_scores,
@@ -138,7 +139,7 @@ class ProgramSession:
 
     def measure(self, clock: StepClock, steps: int) -> None:
         """Runs untraced steps, noted by the clock, after some that take what was ready before."""
-        self._run_as_traced(self._settling)
+        run_until_warm(self._run_as_traced, self._settling)
         before, self._capture.clock = self._capture.clock, clock
         self._run_as_traced(steps)
         self._capture.clock = before
@@ -155,6 +156,7 @@ class ProgramSession:
         self._capture.start(step_stats=step_stats, ask_rules=False, shapes=True)
         self._run_as_traced(self._settling + SHAPE_STEPS + steps)
         before = self._capture.stop()
+        run_until_warm(self._run_as_traced, self._settling)
         self._capture.start(step_stats=step_stats, sample_cpu=False)
         self._run_as_traced(steps)
         trace = with_shapes_of(self._capture.stop(), before)
