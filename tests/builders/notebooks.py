@@ -7,9 +7,6 @@ from pathlib import Path
 
 import nbformat
 
-from tests.builders.predictions import FUSED_COSTS
-from workbench.experiments.what_if import known_graphs
-
 _HOME = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((_HOME / "notebooks").glob("*.ipynb"))
 _SMALL = {
@@ -25,9 +22,7 @@ _SMALL = {
 _UNTRACED = ("02_what_runs_ahead", "06_compare_find_report")
 _KNOWN = f"""import sys
 sys.path.insert(0, {str(_HOME)!r})
-from tests.builders.notebooks import measure_no_lookups
-from tests.builders.small_dlrm import small_dlrm
-measure_no_lookups()"""
+from tests.builders.small_dlrm import small_dlrm"""
 
 
 def whole_notebook(path: Path) -> nbformat.NotebookNode:
@@ -35,13 +30,8 @@ def whole_notebook(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-def measure_no_lookups() -> None:
-    """Has this kernel measure no lookups."""
-    known_graphs.fused_costs = lambda: FUSED_COSTS
-
-
 def small_notebook(path: Path) -> nbformat.NotebookNode:
-    """The notebook with small settings and a small model, known costs of lookups, and no long cell.
+    """The notebook with small settings and a small model, and no long cell.
 
     What a cell with the tag "long" does takes its time whatever the settings; a command, say.
     """

@@ -10,7 +10,6 @@ from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptio
 from workbench.core.prediction.replay import Replay
 from workbench.core.what_if.calibration import Check
 from workbench.core.what_if.ceilings import Ceiling, Ceilings, MeasuredStep
-from workbench.core.what_if.costs.fused_costs import FusedCosts
 from workbench.core.what_if.predictions import Predicted, Predictions
 from workbench.core.what_if.scenario import Scenario
 
@@ -20,28 +19,6 @@ FUSED = Optimizations(fused_embeddings="v1")
 INLINE = Optimizations(executor=ExecutorPolicy.INLINE)
 SMART_FUSED = Optimizations(smart_stage=SmartStageOptions(), fused_embeddings="v1")
 TRACED_MS = 23.4
-# What no machine measured: a microsecond for an op, and a nanosecond for an id.
-FUSED_COSTS = FusedCosts(
-    weights={
-        f"Workbench{op}": (1000.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
-        for op in (
-            *("PreLookUp", "PruneInvalidAndFillEmptyRows", "UniqueWithCounts", "LocalLookUp"),
-            *("LocalLookUpGrad", "GroupedLookUp", "GroupedLookUpGrad", "RowsApply", "GroupedApply"),
-            "GroupedApplyAll",
-        )
-    },
-    error=0.1,
-    times={
-        "WorkbenchBatchNorm": 2.0,
-        "WorkbenchBatchNormGrad": 3.0,
-        "WorkbenchMatMul": 1.0,
-        "WorkbenchDecodeCsv": 0.3,
-        "WorkbenchHashColumns": 0.5,
-        "WorkbenchIdColumns": 0.5,
-        "WorkbenchApplyAdam": 0.9,
-        "WorkbenchResourceApplyAdam": 0.9,
-    },
-)
 
 
 def predicted(on: Optimizations, ratio: float, half: float = 0.1, **more: Any) -> Predicted:

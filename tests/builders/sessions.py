@@ -112,7 +112,5 @@ def learned() -> LearnedGraphs:
         for fused in ("v1", "v2")
     }
     graphs[GraphKey()] = KnownGraph(boundary=boundary(MODEL))
-    graphs[GraphKey(staged=True)] = KnownGraph(
-        boundary=boundary(STAGED), added_ns={4: 5.0}, likened={3: ("train", 2.0)}
-    )
+    graphs[GraphKey(staged=True)] = KnownGraph(boundary=boundary(STAGED))
     return LearnedGraphs(graphs=graphs)

@@ -1,13 +1,12 @@
 """The op types that fusion puts into graphs: the one table of them.
 
-What counts fused parts, colors ops by family, tells stale lookups, or predicts what fused ops cost
-reads it here. A new kind of fusion has a row for each of its ops.
+What counts fused parts, colors ops by family, or tells stale lookups reads it here. A new kind of
+fusion has a row for each of its ops.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 
 # Names of families, as of op_families.FAMILY_NAMES.
 _INPUT, _IDS, _LOOKUP, _DENSE = "Input, decode", "Ids, preprocess", "Lookup", "Dense matmul"
@@ -16,16 +15,6 @@ _GRADIENT, _UPDATE, _OTHER = "Gradient", "Update", "Control, other"
 
 # Hands a tensor on, unchanged and without a copy.
 HAND_ON = "WorkbenchHandOn"
-
-
-class Likened(enum.Enum):
-    """How the traced stock op is found that gives the same result as a fused one."""
-
-    NOT = enum.auto()  # Its cost comes from a calibration by ids and rows.
-    READER = enum.auto()  # The node that hands its first result on has the stock op's name.
-    FORWARD = enum.auto()  # The one of the op whose gradient it makes, of which it reads a result.
-    SIBLING = enum.auto()  # Likewise, of an op that reads the tensor which it reads too.
-    ITSELF = enum.auto()  # It has the stock op's name.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,18 +27,12 @@ class WorkbenchOp:
       is_part: whether each of it stands for something that is fused, a lookup op or a layer; not a
         gradient or an update of one.
       reads_rows: whether it reads rows of tables, which may be stale where stages allow that.
-      likened: how the stock op is found whose traced time tells its own.
-      forward: of a gradient, the type of the op that it belongs to; "" else.
-      per_input: whether it does as many stock ops' work as it has inputs.
     """
 
     type: str
     family: str
     is_part: bool = False
     reads_rows: bool = False
-    likened: Likened = Likened.NOT
-    forward: str = ""
-    per_input: bool = False
 
 
 def _table() -> dict[str, WorkbenchOp]:
@@ -74,18 +57,12 @@ def _table() -> dict[str, WorkbenchOp]:
                 type=f"Workbench{kind}",
                 family=_DENSE if kind == "DotInteraction" else _OTHER,
                 is_part=True,
-                likened=Likened.READER,
             ),
-            WorkbenchOp(
-                type=f"Workbench{kind}Grad",
-                family=_GRADIENT,
-                likened=Likened.FORWARD if kind == "BatchNorm" else Likened.SIBLING,
-                forward=f"Workbench{kind}",
-            ),
+            WorkbenchOp(type=f"Workbench{kind}Grad", family=_GRADIENT),
         )
     ]
     swapped = [
-        WorkbenchOp(type=name, family=family, is_part=True, likened=Likened.ITSELF)
+        WorkbenchOp(type=name, family=family, is_part=True)
         for name, family in (
             ("WorkbenchMatMul", _DENSE),
             ("WorkbenchDecodeCsv", _INPUT),
@@ -94,13 +71,7 @@ def _table() -> dict[str, WorkbenchOp]:
         )
     ]
     columns = [
-        WorkbenchOp(
-            type=f"Workbench{kind}Columns",
-            family=_IDS,
-            is_part=True,
-            likened=Likened.READER,
-            per_input=True,
-        )
+        WorkbenchOp(type=f"Workbench{kind}Columns", family=_IDS, is_part=True)
         for kind in ("Hash", "Id")
     ]
     return {op.type: op for op in (*lookups, *post, *updates, *layers, *swapped, *columns)}

@@ -24,7 +24,7 @@ TITLES = {
     TRACE: "Trace",
     GRAPHS: "Build every graph",
     IDS: "Read ids",
-    COSTS: "Time fused ops",
+    COSTS: "Trace fused graphs",
     PREDICT: "Predict",
     RACE: "Race",
 }

@@ -15,13 +15,16 @@ from workbench.experiments.comparison.applicable_toggles import NO_LOOKUP, NO_ST
 from workbench.experiments.program.function_program import AnyProgram
 from workbench.experiments.search.contenders import Contender
 from workbench.experiments.search.space import impossibility
-from workbench.experiments.what_if.fused_calibration import costs_are_known
 from workbench.experiments.what_if.predict import predicted
 
 # Predictions may take this share of the time that is left; the rest is for measuring.
 _MOST_SHARE = 0.4
-# Seconds that are left at least where what fused ops cost on this machine is measured first.
-_CALIBRATION_S = 240.0
+_NO_SAMPLES = (
+    "Of fused ops nothing is predicted: the budget is too short to trace a few steps of each graph "
+    "that has them."
+)
+# Seconds of a few traced steps of a graph, beside building it and opening its session.
+_SAMPLE_S = 2.5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,11 +73,27 @@ def search_input_of(
     }
     possible = [setting for setting in settings if setting not in impossible]
     notes: list[str] = []
-    scenarios = _scenarios(possible, baseline, left_s, notes)
+    # Nothing is predicted of other choices than the baseline's, whose steps are traced.
+    alike = [setting for setting in possible if setting.switched == baseline.switched]
+    scenarios = {setting: _scenario(setting, baseline) for setting in alike}
     before = Scenario(optimizations=_plain(baseline))
-    needed_s = graphs_s(len({scenario.graph for scenario in (before, *scenarios.values())}))
-    if scenarios and needed_s > _MOST_SHARE * left_s:
-        notes = [_too_long(needed_s, left_s)]
+
+    def needed_s() -> float:
+        graphs = {scenario.graph for scenario in (before, *scenarios.values())}
+        fused = {key.fused for key in graphs} - {before.graph.fused}
+        return graphs_s(len(graphs) + len(fused)) + _SAMPLE_S * len(fused)
+
+    if scenarios and needed_s() > _MOST_SHARE * left_s:
+        kept = {
+            setting: scenario
+            for setting, scenario in scenarios.items()
+            if scenario.graph.fused == before.graph.fused
+        }
+        if len(kept) < len(scenarios):
+            scenarios = kept
+            notes.append(_NO_SAMPLES)
+    if scenarios and (seconds := needed_s()) > _MOST_SHARE * left_s:
+        notes = [_too_long(seconds, left_s)]
         scenarios = {}
     predictions: Predictions | None = None
     if scenarios:
@@ -126,27 +145,6 @@ def _seed(
     return SearchInput(
         contenders=tuple(contenders), without_effect=without_effect, notes=tuple(notes)
     )
-
-
-def _scenarios(
-    settings: Sequence[Optimizations],
-    baseline: Optimizations,
-    left_s: float,
-    notes: list[str],
-) -> dict[Optimizations, Scenario]:
-    """What to predict; what it takes too long to predict is left out, which a note says."""
-    kept = list(settings)
-    if left_s < _CALIBRATION_S and not costs_are_known():
-        kept = [each for each in kept if each.fused_embeddings == baseline.fused_embeddings]
-        if len(kept) < len(settings):
-            notes.append(
-                "Of fused ops nothing is predicted: what they cost on this machine is not yet "
-                "known, and the budget is too short to measure it; wb.predict(trace, program) "
-                "does, once."
-            )
-    # Nothing is predicted of other choices than the baseline's, whose steps are traced.
-    alike = [setting for setting in kept if setting.switched == baseline.switched]
-    return {setting: _scenario(setting, baseline) for setting in alike}
 
 
 def _too_long(needed_s: float, left_s: float) -> str:

@@ -20,12 +20,9 @@ from workbench.experiments.measurement.schedule import (
     Expected,
 )
 from workbench.experiments.program.function_program import AnyProgram
-from workbench.experiments.what_if.fused_calibration import costs_are_known
 
 # Seconds where no run before has told.
-_USUAL_S = {GRAPHS: 12.0, IDS: 3.0, COSTS: 1.0, PREDICT: 3.0}
-# Of measuring what fused ops cost, once for a machine.
-_CALIBRATION_S = 60.0
+_USUAL_S = {GRAPHS: 12.0, IDS: 3.0, COSTS: 12.0, PREDICT: 3.0}
 _SETTING = "predictions"
 # Of a comparison, but the blocks, which take what these leave.
 _COMPARING = (START, BUILD, SAMPLE, PLAN, CHECK, WARM_UP, BATCHES, TRACE)
@@ -43,9 +40,6 @@ def phases_of_predictions(program: AnyProgram, *, known: bool) -> tuple[Expected
     names = (PREDICT,) if known else tuple(_USUAL_S)
     took = {name: times.seconds(name, _SETTING) for name in names}
     seconds = {name: _USUAL_S[name] if each is None else each for name, each in took.items()}
-    # Of a program without lookups nothing is measured.
-    if COSTS in seconds and took[COSTS] != 0.0 and not costs_are_known():
-        seconds[COSTS] = _CALIBRATION_S
     return tuple(
         Expected(name=name, seconds=each, later=not known) for name, each in seconds.items()
     )

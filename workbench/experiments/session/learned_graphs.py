@@ -100,8 +100,7 @@ def learned_graphs(
             _keys(staged=not isinstance(program, FunctionProgram)),
             baseline.stage or StageOptions(),
             smart_stage,
-            chosen=baseline.chosen,
-            traced=traced_scenario(baseline).graph,
+            traced=baseline,
             shown=shown,
         )
     finally:

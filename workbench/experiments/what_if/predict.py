@@ -37,9 +37,10 @@ def predict(
 ) -> Predictions:
     """Predicts what each toggle and their combinations would give, from one trace.
 
-    Nothing is trained: a child process builds the graph of each toggle and, for fused lookups,
-    fetches the ids of a few batches. What fused ops cost on this machine is measured
-    once, in a minute, and kept in the user's cache directory.
+    A child process builds the graph of each toggle. Of graphs whose lookups are fused in another
+    way than the traced ones it also traces a few steps, beside steps of the traced setting: no
+    other trace tells what their ops take. That is two or three seconds for each. Stages,
+    executors, threads, cores and batches are simulated, and so is every combination.
 
     Args:
       trace: of the program, taken by `trace` or by a `CaptureHook` after some untraced steps.
@@ -117,8 +118,7 @@ def predicted(
             program,
             keys,
             *options,
-            traced=before.graph,
-            chosen=before.optimizations.chosen,
+            traced=before.optimizations,
             shown=shown,
         )
         shown.phase(f"Predicting {len(scenarios)} settings")

@@ -96,7 +96,7 @@ def test_a_fused_lookup_undoes_the_read():
         "sums = SparseSegmentSum(rows, unique:1)", "sums = WorkbenchLookUp(table, next)"
     )
     there = boundary(fused)
-    other = costs_in(costs, found.view, there.view, {there.view.number("sums"): 1e6}, {})
+    other = costs_in(costs, found.view, there.view)
     assert other.added == ()
 
 
@@ -105,7 +105,7 @@ def test_nodes_that_no_step_runs_cost_nothing_in_another_graph():
     costs = costs_of(found)
     there = boundary(LOOKUP + "left = Neg(sums)\n").view
     step = there.ancestors(there.mask([there.number("next")]))
-    other = costs_in(costs, found.view, there, {}, {}, step)
+    other = costs_in(costs, found.view, there, step)
     assert other.span_ns[there.number("sums")] == 0
     assert other.added == ()
 

@@ -55,62 +55,28 @@ def spans(costs: Costs, view: GraphView) -> dict[str, float]:
 def test_nodes_of_the_same_name_and_op_cost_the_same():
     stock, fused = graph(STOCK), graph(FUSED)
     own = spans(costs_of(stock), stock)
-    added = {fused.number("grouped"): 100.0, fused.number("update"): 200.0}
-    found = spans(costs_in(costs_of(stock), stock, fused, added, {}), fused)
-    assert found["grouped"] == 110 and found["update"] == 210
+    found = spans(costs_in(costs_of(stock), stock, fused), fused)
     assert {name: found[name] for name in ("ids", "table", "loss", "moment", "print", "train")} == {
         name: own[name] for name in ("ids", "table", "loss", "moment", "print", "train")
     }
-    # They only hand on what a fused op did.
-    assert found["lookup"] == found["moved"] == 0
+    # Of fused ops, and of those that only hand on what one did, nothing is known.
+    assert {found[name] for name in ("grouped", "update", "lookup", "moved")} == {0.0}
 
 
 def test_what_leads_nowhere_any_more_does_not_run():
     stock, fused = graph(STOCK), graph(FUSED)
-    found = costs_in(costs_of(stock), stock, fused, {}, {})
+    found = costs_in(costs_of(stock), stock, fused)
     assert found.runs is not None
     decay = fused.number("decay")
     assert (found.span_ns[decay], found.runs[decay]) == (0, 0)
-    same = costs_in(costs_of(stock), stock, graph(STOCK), {}, {})
+    same = costs_in(costs_of(stock), stock, graph(STOCK))
     assert (same.span_ns == costs_of(stock).span_ns).all()
 
 
-def test_nodes_that_are_like_a_traced_one_take_some_times_as_long():
+def test_what_splits_its_work_does_so_in_another_graph():
     stock, fused = graph(STOCK), graph(FUSED)
-    costs = costs_of(stock)
-    likened = {fused.number("grouped"): ("print", 3.0), fused.number("update"): ("nothing", 3.0)}
-    found = spans(costs_in(costs, stock, fused, {}, likened), fused)
-    # What is between two ops is counted once for each.
-    printed = max(0.0, spans(costs, stock)["print"] - costs.between_ns)
-    assert found["grouped"] == 3 * printed + costs.between_ns
-    assert found["update"] == 0
-
-
-def test_a_product_that_an_activation_does_as_well_counts_with_it():
-    stock = graph(
-        "first = Sum float32\nx = Select(first) float32\nw = VariableV2 float32_ref\n"
-        "product = MatMul(x, w) float32\nrelu = Relu(product) float32\ntrain = NoOp(^relu)"
-    )
-    fused = graph(
-        "other = WorkbenchGroupedLookUp float32\nx = Identity(other) float32\n"
-        "w = VariableV2 float32_ref\nrelu = WorkbenchMatMul(x, w) float32\ntrain = NoOp(^relu)"
-    )
-    costs = dataclasses.replace(
-        costs_of(stock), span_ns=np.array([900.0, 900.0, 10.0, 110.0, 60.0, 10.0]), between_ns=10.0
-    )
-    likened = {fused.number("relu"): ("relu", 0.5)}
-    found = spans(costs_in(costs, stock, fused, {}, likened), fused)
-    # Half of the product's 100 and the activation's 50, and what stands between two ops. What feeds
-    # the product is there, if from another op.
-    assert found["relu"] == 85
-
-
-def test_what_is_likened_splits_its_work_as_the_traced_op_does():
-    stock, fused = graph(STOCK), graph(FUSED)
-    splits = np.array([name == "loss" for name in stock.names])
+    splits = np.array([name in ("loss", "lookup") for name in stock.names])
     costs = dataclasses.replace(costs_of(stock), splits=splits, split_cores=2.0)
-    likened = {fused.number("grouped"): ("loss", 0.5), fused.number("update"): ("decay", 1.0)}
-    found = costs_in(costs, stock, fused, {}, likened)
+    found = costs_in(costs, stock, fused)
     assert found.splits is not None
-    split = {name for name, each in zip(fused.names, found.splits, strict=True) if each}
-    assert split == {"grouped", "loss"}
+    assert {name for name, each in zip(fused.names, found.splits, strict=True) if each} == {"loss"}

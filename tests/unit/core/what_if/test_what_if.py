@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 
 import pytest
 
@@ -20,6 +21,8 @@ from workbench.core.prediction.traced_graph import traced_graph, uncut
 from workbench.core.toggles.toggle import Toggle
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.trace.trace import Trace
+from workbench.core.what_if.base import Sample
+from workbench.core.what_if.faster import Faster
 from workbench.core.what_if.predictions import Predictions
 from workbench.core.what_if.scenario import GraphKey, Scenario
 from workbench.core.what_if.what_if import KnownGraph, predictor, what_if
@@ -48,6 +51,15 @@ def boundary(text: str) -> Boundary:
 def traced(step_ms: float = 20.6, cpu_ms: float = 10.6) -> Trace:
     untraced = UntracedSteps(steps=60, step_ns=round(step_ms * 1e6), cpu_ns=round(cpu_ms * 1e6))
     return timed_trace(STEP, title="tiny", untraced=untraced, source_cores=0.0)
+
+
+def with_rests(trace: Trace, times: float) -> Trace:
+    """Steps that last so many times as long, while their ops do not."""
+    events, runs = trace.events.copy(), trace.runs.copy()
+    for frame, column in ((events, "start_ns"), (runs, "start_ns"), (runs, "end_ns")):
+        since = frame[column] - START_NS
+        frame[column] = START_NS + (since * times).round().astype("int64")
+    return dataclasses.replace(trace, events=events, runs=runs)
 
 
 def predicted(
@@ -180,12 +192,71 @@ def test_a_batch_of_twice_the_size_takes_longer_and_gives_more_samples():
     assert found.ratio == pytest.approx(2 * 20.6 / found.step_ms)
 
 
-def test_nodes_that_only_a_fused_graph_has_cost_what_is_estimated_of_them():
-    fused = boundary(FUSED)
-    known = KnownGraph(boundary=fused, added_ns={fused.view.number("other"): 200_000.0})
-    found = predicted(ON_FUSED, fused=known).of("fused V1")
+# 0.8 ms less: 19.8 ms
+FUSED_STEP = [("other", "StringToHashBucketFast", 0.2) if n == "hash" else (n, op, ms)
+              for n, op, ms in STEP]  # fmt: skip
+
+
+def fused_sample(*, slower: float = 1.0, beside_ms: float = 0.0) -> KnownGraph:
+    """A fused graph, and steps of it on a machine that is slower by then."""
+    steps = [(name, op, slower * ms) for name, op, ms in FUSED_STEP]
+    untraced = UntracedSteps(steps=60, step_ns=round(slower * 19.8e6), cpu_ns=round(slower * 9.8e6))
+    trace = timed_trace(steps, title="tiny", untraced=untraced, source_cores=0.0)
+    sample = Sample(trace=trace, beside_ns=beside_ms * 1e6)
+    return KnownGraph(boundary=boundary(FUSED), sample=sample)
+
+
+def test_a_fused_graph_is_predicted_from_a_sample_of_its_steps():
+    both = Optimizations(fused_embeddings="v1", smart_stage=SmartStageOptions())
+    found = predicted(ON_FUSED, Scenario(optimizations=both), fused=fused_sample())
+    fused, staged = found.of("fused V1"), found.of("smart stage + fused V1")
+    assert fused is not None and staged is not None
+    assert fused.step_ms == pytest.approx(19.8, rel=0.005)
+    assert fused.ratio == pytest.approx(20.6 / 19.8, rel=0.005)
+    # What a stage gives is simulated, from the ops of the sample: its input of 10 ms and more run
+    # ahead.
+    assert staged.step_ms < 12.5
+
+
+def test_a_machine_that_is_slower_by_then_has_the_same_ratio():
+    sample = fused_sample(slower=1.5, beside_ms=1.5 * 20.6)
+    found = predicted(ON_FUSED, fused=sample).of("fused V1")
     assert found is not None
-    assert found.step_ms == pytest.approx(20.6 - 0.8, rel=0.005)
+    assert found.ratio == pytest.approx(20.6 / 19.8, rel=0.005)
+    assert found.step_ms == pytest.approx(19.8, rel=0.005)
+
+
+def test_an_interval_is_wider_where_the_replay_of_the_sample_does_not_hold():
+    exact, loose = fused_sample(), fused_sample()
+    assert loose.sample is not None
+    sample = dataclasses.replace(loose.sample, trace=with_rests(loose.sample.trace, 1.2))
+    found = [
+        predicted(ON_FUSED, fused=each).of("fused V1")
+        for each in (exact, dataclasses.replace(loose, sample=sample))
+    ]
+    half, wider = (each.high_ms / each.step_ms - 1 for each in found if each is not None)
+    assert wider - half == pytest.approx(1 - 1 / 1.2, abs=0.01)
+
+
+def test_a_fused_graph_without_a_sample_is_withheld():
+    known = KnownGraph(boundary=boundary(FUSED))
+    (withheld,) = predicted(ON_FUSED, fused=known).withheld
+    assert withheld.reason == "what its ops take is not known: no step of it was traced"
+    known = dataclasses.replace(known, problem="its steps cannot be traced: no")
+    (withheld,) = predicted(ON_FUSED, fused=known).withheld
+    assert withheld.reason == "its steps cannot be traced: no"
+
+
+def test_the_interval_of_a_step_that_loses_much_is_open_to_more():
+    work = Scenario(faster=(Faster(work="dense"),))
+    found = predicted(work).of("no dense")
+    assert found is not None
+    assert found.ratio > 20.6 / 13.6
+    half, gone = math.hypot(0.03, 0.10), 1 - found.step_ms / 20.6
+    assert found.low == pytest.approx(found.ratio / (1 + half))
+    # What is left may be as many times as fast as what is gone, and 1.
+    assert found.high == pytest.approx(found.ratio / (1 - half) * (1 + gone))
+    assert found.low_ms == pytest.approx(20.6 / found.high)
 
 
 def test_a_cost_model_gives_some_of_what_the_best_order_would(monkeypatch):
@@ -223,12 +294,7 @@ def test_where_nothing_may_run_ahead_only_stages_are_withheld():
 
 def test_a_trace_whose_steps_cannot_be_simulated_predicts_nothing():
     # between two ops a thread rests, and nothing says what for
-    trace = traced()
-    events, runs = trace.events.copy(), trace.runs.copy()
-    events["start_ns"] = START_NS + (events["start_ns"] - START_NS) * 2
-    runs["start_ns"] = START_NS + (runs["start_ns"] - START_NS) * 2
-    runs["end_ns"] = START_NS + (runs["end_ns"] - START_NS) * 2
-    found = predicted(ON_STAGE, trace=dataclasses.replace(trace, events=events, runs=runs))
+    found = predicted(ON_STAGE, trace=with_rests(traced(), 2.0))
     assert found.predicted == () and found.best is None
     assert {each.label for each in found.withheld} == {"off", "stage"}
     assert found.withheld[0].reason.startswith("the traced steps take 41.2 ms, simulated 21.")

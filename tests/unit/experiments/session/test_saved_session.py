@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -29,7 +30,10 @@ from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.toggles.stock import GRAPPLER, XLA
 from workbench.core.toggles.toggle import Toggle
+from workbench.core.what_if.base import Sample
 from workbench.core.what_if.predictions import Predicted, Withheld
+from workbench.core.what_if.scenario import GraphKey
+from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import DataError, OptionError, OutputError, TraceError
 from workbench.experiments.program.program import Program
 from workbench.experiments.session.load_session import load_session
@@ -39,6 +43,7 @@ from workbench.experiments.session.saved.options import (
 )
 from workbench.experiments.session.session import Session
 
+FUSED = Optimizations(fused_embeddings="auto")
 ODD = Optimizations(
     stage=StageOptions(capacity=3, closed_exception_types=(11,), ignored_exception_types=(3, 5)),
     smart_stage=SmartStageOptions(
@@ -114,6 +119,41 @@ def test_its_predictions_are_those_from_before(tmp_path: Path):
     assert before.predictions is not None and after.predictions is not None
     assert after.predictions.predicted == before.predictions.predicted
     assert after.predictions.withheld == before.predictions.withheld
+
+
+def with_sample() -> Session:
+    """It also knows a fused graph, of which steps were traced."""
+    made = session(graphs=True)
+    known = learned()
+    sample = Sample(trace=with_trace(measured([OFF])).variants[0].trace, beside_ns=2e6)
+    fused = KnownGraph(boundary=known.graphs[GraphKey()].boundary, sample=sample)
+    graphs = {**known.graphs, GraphKey(fused="auto"): fused}
+    made._foreseen.known = dataclasses.replace(known, graphs=graphs)
+    return made
+
+
+@pytest.mark.usefixtures("held")
+def test_what_is_predicted_from_a_sample_comes_back(tmp_path: Path):
+    before = with_sample()
+    before.save(tmp_path)
+    found = before.predict(FUSED)
+    assert isinstance(found, Predicted)
+    assert load_session(tmp_path).predict(FUSED) == found
+    (sample,) = tmp_path.rglob("sample-*.parquet")
+    sample.write_bytes(b"")
+    with pytest.raises(TraceError, match="sample-"):
+        load_session(tmp_path)
+
+
+@pytest.mark.usefixtures("held")
+def test_a_session_of_before_there_were_samples_loads_without_its_estimates(tmp_path: Path):
+    session(graphs=True).save(tmp_path)
+    index = json.loads((tmp_path / "session.json").read_text())
+    for each in index["learned"]["graphs"]:
+        each.update(added_ns=[[1, 2.0]], likened=[[1, "train", 2.0]])
+        each.pop("beside_ns", None)
+    (tmp_path / "session.json").write_text(json.dumps(index))
+    assert isinstance(load_session(tmp_path).predict(STAGE), Predicted)
 
 
 @pytest.mark.usefixtures("held")
@@ -257,12 +297,12 @@ DAMAGED: list[tuple[Edit, str]] = [
     (lambda index: index["learned"].update(graphs=7), "learned.graphs is 7; expected a list"),
     (lambda index: index["learned"].update(smart_stage=index["baseline"]), "what decided"),
     (
-        lambda index: index["learned"]["graphs"][-1].update(added_ns=[[99, 1.0]]),
+        lambda index: index["learned"]["graphs"][-1].update(shared_names=[[99, "train"]]),
         "has 11 nodes, and others are named",
     ),
     (
-        lambda index: index["learned"]["graphs"][-1].update(likened=[[99, "train", 1.0]]),
-        "has 11 nodes, and others are named",
+        lambda index: index["learned"]["graphs"][-1].update(beside_ns="1"),
+        "beside_ns is '1'; expected",
     ),
 ]
 

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
-from workbench.core.graph.workbench_ops import WORKBENCH_OPS, Likened
 from workbench.core.prediction.node_costs import Costs
 
 
 def costs_in(
-    costs: Costs,
-    traced: GraphView,
-    target: GraphView,
-    added_ns: Mapping[int, float],
-    likened: Mapping[int, tuple[str, float]],
-    step: Bools | None = None,
+    costs: Costs, traced: GraphView, target: GraphView, step: Bools | None = None
 ) -> Costs:
     """What the nodes of another graph cost.
 
-    A node costs what the node of the same name and op costs in the traced graph, one that the
-    traced graph lacks what is estimated of it. Where a fused op does something else's work, a node
-    of that one's name is left that only hands on results, and what led to it does not run.
+    A node costs what the node of the same name and op costs in the traced graph. Of one that the
+    traced graph lacks nothing is known.
 
     Args:
       costs: of the traced graph.
       traced: that graph.
       target: the other one.
-      added_ns, likened: of nodes of the other graph that the traced one lacks, or does otherwise,
-        as of `KnownGraph`; of the rest nothing is known.
       step: bool [nodes], which nodes of the other graph a step may run; None: all. What puts
         ahead of its takes runs, too.
     """
@@ -49,18 +39,9 @@ def costs_in(
     known = (place >= 0) & runs_there
     span_ns = np.where(known, costs.span_ns[place], 0.0)
     runs = np.where(known, costs.runs[place], 0.0) if costs.runs is not None else None
-    alike = _likened_ns(costs, traced, target, runs_there, likened)
-    for node, ns in (dict(added_ns) | alike).items():
-        span_ns[node] = ns + costs.between_ns
-        if runs is not None and not known[node]:
-            runs[node] = 1.0
     splits = None
     if costs.splits is not None:
         splits = np.where(known, costs.splits[place], False)
-        # What takes as long as another op, or some times as long, splits its work as that does.
-        for node, (name, _) in likened.items():
-            at = traced.index.get(name, -1)
-            splits[node] = at >= 0 and costs.splits[at]
     lanes = np.where(known, costs.lanes[place], 1.0) if costs.lanes is not None else None
     # From the traced graph to this one.
     there = np.full(len(traced), -1, np.int64)
@@ -90,42 +71,6 @@ def _with_stages(view: GraphView, step: Bools) -> Bools:
         if step[puts].all():
             return step
         step = step | view.ancestors(puts)
-
-
-def _likened_ns(
-    costs: Costs,
-    traced: GraphView,
-    target: GraphView,
-    runs_there: Bools,
-    likened: Mapping[int, tuple[str, float]],
-) -> dict[int, float]:
-    """What nodes take that take as long as a traced one, or some times as long.
-
-    An op with the name of a stock one may do the work of those before it, too, such as the product
-    before an activation: what fed the stock op and runs no longer counts with it.
-    """
-    kept = {target.names[node] for node in np.flatnonzero(runs_there).tolist()}
-    own_ns = np.maximum(0.0, costs.span_ns - costs.between_ns)
-    ns_of: dict[int, float] = {}
-    for node, (name, times) in likened.items():
-        at = traced.index.get(name, -1)
-        if at < 0:
-            continue
-        op = WORKBENCH_OPS.get(target.ops[node])
-        gone = _gone(traced, at, kept) if op and op.likened is Likened.ITSELF else []
-        ns_of[node] = times * float(own_ns[[at, *gone]].sum())
-    return ns_of
-
-
-def _gone(traced: GraphView, at: int, kept: set[str]) -> list[int]:
-    """The nodes that led to a node of the traced graph and are not in the other one."""
-    gone, left = [], [at]
-    while left:
-        for source, _ in traced.inputs(left.pop()):
-            if traced.names[source] not in kept and source not in gone:
-                gone.append(source)
-                left.append(source)
-    return gone
 
 
 def _runs(traced: GraphView, target: GraphView) -> Bools:

@@ -1,4 +1,4 @@
-"""Learned graphs ↔ files: a boundary each, and what else a prediction reads of its graph."""
+"""Learned graphs ↔ files: a boundary and a sample each, and what else a prediction reads of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_to_bytes
 from workbench.core.optimizations import Optimizations
+from workbench.core.trace.trace import load_trace
+from workbench.core.what_if.base import Sample
 from workbench.core.what_if.scenario import GraphKey
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import DataError
@@ -23,7 +25,7 @@ from workbench.files.saved_values import read_file, value_of
 
 
 def learned_to_json(learned: LearnedGraphs) -> dict[str, Any]:
-    """What is known of the graphs, JSON-ready, without their boundaries."""
+    """What is known of the graphs, JSON-ready, without their boundaries and samples."""
     return {
         "problem": learned.problem,
         "smart_stage": optimizations_to_json(Optimizations(smart_stage=learned.smart_stage)),
@@ -35,11 +37,13 @@ def learned_to_json(learned: LearnedGraphs) -> dict[str, Any]:
     }
 
 
-def write_boundaries(learned: LearnedGraphs, folder: Path) -> None:
-    """Writes the boundaries of the graphs into a folder."""
+def write_graphs(learned: LearnedGraphs, folder: Path) -> None:
+    """Writes the boundaries and the samples of the graphs into a folder."""
     for number, known in enumerate(learned.graphs.values()):
         if known.boundary is not None:
             _file(folder, number).write_bytes(boundary_to_bytes(known.boundary))
+        if known.sample is not None:
+            known.sample.trace.save(_sample(folder, number))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,9 +54,8 @@ class _GraphDocument:
     fused: str | None
     problem: str
     nodes: int | None
-    added_ns: tuple[tuple[int, float], ...] = ()
-    # Absent from sessions of before there were any.
-    likened: tuple[tuple[int, str, float], ...] = ()
+    # Of its sample; None where it has none.
+    beside_ns: float | None = None
     shared_names: tuple[tuple[int, str], ...] = ()
     functions: tuple[tuple[int, tuple[str, ...]], ...] = ()
     captures: tuple[tuple[int, str], ...] = ()
@@ -70,18 +73,21 @@ class _Document:
 
 
 def learned_from_json(held: Mapping[str, Any], folder: Path) -> LearnedGraphs:
-    """What `learned_to_json` gave, with the boundaries that `write_boundaries` wrote.
+    """What `learned_to_json` gave, with what `write_graphs` wrote.
 
     Raises:
-      DataError: the document is damaged, or a boundary is missing or damaged.
+      DataError, TraceError: the document is damaged, or a file is missing or damaged.
     """
+    graphs = held.get("graphs")
+    if isinstance(graphs, list):
+        held = {**held, "graphs": [*map(_without_estimates, graphs)]}
     document = value_of(_Document, held, "what was learned")
     smart_stage = optimizations_from_json(document.smart_stage).smart_stage
     if smart_stage is None:
         raise DataError("it does not say what decided what may run ahead")
     return LearnedGraphs(
         graphs={
-            GraphKey(staged=each.staged, fused=each.fused): _graph_from(each, _file(folder, number))
+            GraphKey(staged=each.staged, fused=each.fused): _graph_from(each, folder, number)
             for number, each in enumerate(document.graphs)
         },
         smart_stage=smart_stage,
@@ -97,24 +103,30 @@ def _of_nodes(known: KnownGraph) -> dict[str, Any]:
     view = known.boundary.view
     return {
         "nodes": len(view),
-        "added_ns": list(known.added_ns.items()),
-        "likened": [[node, *each] for node, each in known.likened.items()],
+        "beside_ns": known.sample.beside_ns if known.sample else None,
         "shared_names": list(view.shared_names.items()),
         "functions": list(view.functions.items()),
         "captures": list(view.captures.items()),
     }
 
 
-def _graph_from(document: _GraphDocument, path: Path) -> KnownGraph:
+def _without_estimates(graph: Any) -> Any:
+    """A graph without the estimates that sessions had before there were samples."""
+    if not isinstance(graph, dict):
+        return graph
+    return {key: each for key, each in graph.items() if key not in ("added_ns", "likened")}
+
+
+def _graph_from(document: _GraphDocument, folder: Path, number: int) -> KnownGraph:
     if document.nodes is None:
         return KnownGraph(problem=document.problem)
+    path = _file(folder, number)
     try:
         boundary = boundary_from_bytes(read_file(path))
     except DataError as error:
         raise FileError(f"{path}: {error}") from None
-    of_nodes = (document.added_ns, document.likened, document.shared_names)
-    of_functions = (document.functions, document.captures)
-    named = [each[0] for held in (*of_nodes, *of_functions) for each in held]
+    of_nodes = (document.shared_names, document.functions, document.captures)
+    named = [each[0] for held in of_nodes for each in held]
     count = len(boundary.view)
     if document.nodes != count or not all(0 <= node < count for node in named):
         raise DataError(f"{path.name} has {count} nodes, and others are named")
@@ -124,13 +136,17 @@ def _graph_from(document: _GraphDocument, path: Path) -> KnownGraph:
         functions=dict(document.functions),
         captures=dict(document.captures),
     )
+    sample = None
+    if document.beside_ns is not None:
+        sample = Sample(trace=load_trace(_sample(folder, number)), beside_ns=document.beside_ns)
     return KnownGraph(
-        boundary=dataclasses.replace(boundary, view=view),
-        added_ns=dict(document.added_ns),
-        likened={node: (name, times) for node, name, times in document.likened},
-        problem=document.problem,
+        boundary=dataclasses.replace(boundary, view=view), sample=sample, problem=document.problem
     )
 
 
 def _file(folder: Path, number: int) -> Path:
     return folder / f"graph-{number}.json.gz"
+
+
+def _sample(folder: Path, number: int) -> Path:
+    return folder / f"sample-{number}.parquet"

@@ -27,7 +27,7 @@ from workbench.experiments.session.saved import SESSION_FILE
 from workbench.experiments.session.saved.graphs import (
     learned_from_json,
     learned_to_json,
-    write_boundaries,
+    write_graphs,
 )
 from workbench.experiments.session.saved.options import (
     optimizations_from_json,
@@ -73,7 +73,7 @@ def write_session(saved: SavedSession, directory: str | os.PathLike[str]) -> Pat
             for number, comparison in enumerate(comparisons):
                 comparison.save(home / folder / _comparison(number))
             if saved.learned is not None:
-                write_boundaries(saved.learned, home / folder)
+                write_graphs(saved.learned, home / folder)
             with replacing(home / SESSION_FILE) as part:
                 part.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
         except BaseException:

@@ -18,6 +18,7 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import RunError
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.steps.built_part import build_part
+from workbench.experiments.worker.steps.closing import free_in_background
 from workbench.experiments.worker.steps.first_steps import run_until_warm
 from workbench.experiments.worker.steps.scored_steps import (
     ScoredSteps,
@@ -185,6 +186,9 @@ class ProgramSession:
 
     def close(self) -> None:
         """Ends the session."""
+        held = self._session._tf_sess()
+        if held is not None:
+            free_in_background(held)
         self._session.close()
 
 

@@ -1,0 +1,92 @@
+"""A few traced steps of graphs, each beside steps of the setting that all are compared with."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from workbench.core.optimizations import Optimizations
+from workbench.core.what_if.base import Sample
+from workbench.core.what_if.scenario import GraphKey
+from workbench.core.what_if.what_if import KnownGraph
+from workbench.errors import RunError, WorkbenchError
+from workbench.experiments.worker.process import Worker
+from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
+from workbench.experiments.worker.wire.messages import Close, Open, RunBlock, Steps, TraceSteps
+
+# Traced steps of a graph: as many as run in these seconds, within bounds. Each goes with about
+# three others that are not kept.
+_SECONDS, _FEWEST, _MOST = 0.5, 6, 30
+# Steps of a block whose mean is taken, and how many seconds of them count. A machine changes its
+# speed within seconds, so a block stands on both sides of the traced steps.
+_PILOT_STEPS, _BLOCK_S, _MOST_BLOCK = 5, 0.25, 300
+
+
+def sampled_graphs(
+    worker: Worker, graphs: Mapping[GraphKey, KnownGraph], traced: Optimizations
+) -> dict[GraphKey, KnownGraph]:
+    """The graphs, each with a sample of its steps.
+
+    Args:
+      worker: has the program.
+      graphs: without a stage of the user's own.
+      traced: what all is compared with. Where it has no stage, its steps are run beside each.
+
+    Raises:
+      RunError: the setting that all is compared with does not run.
+      KeyboardInterrupt: as `compare`.
+    """
+    plain = dataclasses.replace(traced, stage=None, smart_stage=None)
+    beside = traced == plain
+    if beside:
+        worker.call(Open(session="beside", optimizations=plain, recorded=True))
+        worker.call(RunBlock(session="beside", steps=WARM_UP_STEPS))
+    normal = dataclasses.replace(plain, executor=None)
+    return {
+        key: _with_sample(
+            worker, known, dataclasses.replace(normal, fused_embeddings=key.fused), beside
+        )
+        for key, known in graphs.items()
+    }
+
+
+def _with_sample(worker: Worker, known: KnownGraph, on: Optimizations, beside: bool) -> KnownGraph:
+    try:
+        return dataclasses.replace(known, sample=_sample(worker, on, beside))
+    except WorkbenchError as error:
+        # Another graph may run; of this one nothing is predicted.
+        return dataclasses.replace(known, problem=f"its steps cannot be traced: {error}")
+
+
+def _sample(worker: Worker, on: Optimizations, beside: bool) -> Sample:
+    """A sample of a setting."""
+    worker.call(Open(session="sample", optimizations=on, recorded=True))
+    try:
+        step_s = _step_s(worker.call(RunBlock(session="sample", steps=WARM_UP_STEPS)))
+        count = min(max(_FEWEST, math.ceil(_SECONDS / step_s)), _MOST)
+        blocks = [_block_ns(worker)] if beside else []
+        trace = worker.call(TraceSteps(session="sample", steps=count))
+        blocks += [_block_ns(worker)] if beside else []
+    finally:
+        worker.call(Close(session="sample"))
+    return Sample(trace=trace, beside_ns=float(np.mean(blocks)) if blocks else 0.0)
+
+
+def _block_ns(worker: Worker) -> float:
+    """The time of a step of the setting beside."""
+    step_s = _step_s(worker.call(RunBlock(session="beside", steps=_PILOT_STEPS)))
+    count = min(max(_FEWEST, math.ceil(_BLOCK_S / step_s)), _MOST_BLOCK)
+    lasted = np.diff(worker.call(RunBlock(session="beside", steps=count)).ends_ns)
+    if not len(lasted):
+        raise RunError("the data ended before the steps to trace; repeat the dataset")
+    # The first ones come after a rest.
+    return float(np.median(lasted[len(lasted) // 3 :]))
+
+
+def _step_s(steps: Steps) -> float:
+    """Seconds of a step, at least a microsecond."""
+    lasted = np.diff(steps.ends_ns)
+    return max(1e-6, float(np.median(lasted)) / 1e9) if len(lasted) else 1e-6
