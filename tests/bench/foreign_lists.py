@@ -130,9 +130,10 @@ def _lists(found: Calibration) -> dict[str, Calibration]:
 
 
 def _named(kept: Calibration) -> str:
-    """What was predicted to be best; nothing at all where nothing is predicted to be faster."""
+    """What `Predictions.best` says: the traced setting is the simplest of those that are as good."""
     best = kept.best(kept.programs[0])
-    return best[0].label if best is not None and best[0].predicted > 1 else OFF
+    highest = max(check.predicted for check in kept.checks)
+    return best[0].label if best is not None and highest * (1 - AS_GOOD) > 1 else OFF
 
 
 def _beside(rates: Rates, one: str, other: str) -> Interval:
