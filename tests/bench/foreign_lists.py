@@ -130,7 +130,7 @@ def _lists(found: Calibration) -> dict[str, Calibration]:
 
 
 def _named(kept: Calibration) -> str:
-    """What `Predictions.best` says: the traced setting is the simplest of those that are as good."""
+    """What `Predictions.best` says; the traced setting where none is predicted 2 % faster."""
     best = kept.best(kept.programs[0])
     highest = max(check.predicted for check in kept.checks)
     return best[0].label if best is not None and highest * (1 - AS_GOOD) > 1 else OFF

@@ -84,6 +84,9 @@ class FakeWorker:
         assert isinstance(command, Close)
         return None
 
+    def pause(self):
+        pass
+
     def call(self, command, expected_s=0.0):
         self.send(command)
         return self.receive()

@@ -230,6 +230,8 @@ def _pilot(session: TimedSession, most_s: float) -> Pilot:
 def run_block(session: TimedSession, steps: int, step_ns: float) -> Steps:
     """Runs one block of a session; no step where its worker has failed, and may.
 
+    The session's process stands still after it, until it is asked for something else.
+
     Args:
       session: warm, or to be warmed up by it.
       steps: of the block, those that do not count included.
@@ -241,6 +243,7 @@ def run_block(session: TimedSession, steps: int, step_ns: float) -> Steps:
     measured = session.worker.call(
         RunBlock(session=session.name, steps=steps), expected_s=steps * step_ns / 1e9
     )
+    session.worker.pause()
     if measured.ended and session.worker.failure is None:
         session.worker.fail(
             RunError(

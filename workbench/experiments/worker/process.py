@@ -70,6 +70,7 @@ class Worker:
         self.failure: WorkbenchError | None = None
         self._tolerance = tolerance or Tolerance()
         self._asked: collections.deque[tuple[Command[Any], float]] = collections.deque()
+        self._is_paused = False
         try:
             written = pickled(program)
         except Exception as error:
@@ -94,6 +95,9 @@ class Worker:
         self._asked.append((command, time.monotonic()))
         if self.failure is not None:
             return
+        if self._is_paused:
+            self._process.resume()
+            self._is_paused = False
         try:
             self._connection.send_bytes(cloudpickle.dumps(command))
             return
@@ -164,6 +168,16 @@ class Worker:
         self.send(command)
         result: Result = self.receive(expected_s)
         return result
+
+    def pause(self) -> None:
+        """Stops the child until the next command, where all that were sent are answered.
+
+        Else its input would go on while others are measured: it would take their cores, and its
+        next steps would find their batches ready.
+        """
+        if self.failure is None and not self._asked:
+            self._process.pause()
+            self._is_paused = True
 
     def ask_to_stop(self) -> None:
         """Lets the child end in good order; `stop` waits for it."""

@@ -90,6 +90,19 @@ class ForkedProcess:
         if self.poll() is None and self.pid:
             os.kill(self.pid, signal.SIGKILL)
 
+    def pause(self) -> None:
+        """Stops the child, and what it has started in its session, until `resume`."""
+        self._signal_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Lets them run on."""
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: int) -> None:
+        if self.poll() is None and self.pid:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
     def forget(self) -> None:
         """Does not wait for a child that was killed, or has not begun."""
         if self.pid:

@@ -67,6 +67,9 @@ class FakeWorker:
             raise answer
         return answer
 
+    def pause(self):
+        pass
+
     def call(self, command, expected_s=0.0):
         self.send(command)
         return self.receive()
