@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import psutil
 import pytest
 
 import workbench as wb
 from workbench.experiments.worker.process import started_workers
-from workbench.experiments.worker.wire.messages import Open, RunSteps
+from workbench.experiments.worker.wire.messages import Open, RunBlock, RunSteps
 
 BATCH_S = 0.02
 
@@ -41,6 +42,22 @@ def test_no_setting_is_faster_than_an_input_that_reads_ahead() -> None:
     for each in found.variants:
         # Half a block's first batch may be ready.
         assert each.steps_per_s < 1.1 / BATCH_S
+
+
+def test_nor_is_a_traced_step_or_a_sample_beside_it() -> None:
+    """Its session rests while others are opened."""
+    found = wb.compare(
+        PROGRAM, ["stage"], budget_s=4, trace_steps=6, equivalence_steps=0, progress=False
+    )
+    for each in found.variants:
+        assert each.trace is not None and each.trace.meta.untraced is not None
+        assert each.trace.meta.untraced.step_ns > 0.9e9 * BATCH_S
+    with started_workers([("waits", PROGRAM)]) as (worker,):
+        worker.call(Open(session="beside", optimizations=wb.Optimizations()))
+        worker.call(RunBlock(session="beside", steps=30))
+        time.sleep(1.0)
+        rested = worker.call(RunBlock(session="beside", steps=10, after_rest=True))
+    assert np.diff(rested.ends_ns).mean() > 0.9e9 * BATCH_S
 
 
 def states(pid: int) -> set[str]:

@@ -9,6 +9,7 @@ from workbench.core.capture.cpu_time import StepClock
 from workbench.core.options import StageOptions
 from workbench.core.trace.meta import UntracedSteps
 from workbench.experiments.worker.steps import first_steps, traced_steps
+from workbench.experiments.worker.steps.first_steps import Rest
 from workbench.experiments.worker.steps.traced_steps import settling_steps, traced_between
 
 
@@ -55,18 +56,36 @@ def test_what_stages_hold_ready_is_used_up_before_steps_count() -> None:
     assert settling_steps([StageOptions(capacity=4, num_threads=2), StageOptions()]) == 3 + 6 + 2
 
 
-@pytest.mark.parametrize(("step_s", "ran"), [(0.02, 3 + 3), (0.5, 3), (0.0, 3 + 200)])
-def test_short_steps_are_run_until_the_caches_are_warm(
+class Clock:
+    """Steps that take their time on a clock of their own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, step_s: float) -> None:
+        self.now_s, self.runs = 100.0, 0
+        self._step_s = step_s
+        monkeypatch.setattr(first_steps.time, "monotonic", lambda: self.now_s)
+
+    def run(self, steps: int) -> None:
+        self.now_s += steps * self._step_s
+        self.runs += steps
+
+
+@pytest.mark.parametrize(("step_s", "ran"), [(0.01, 6), (0.5, 3), (0.0, 403)])
+def test_short_steps_run_until_the_caches_are_warm(
     monkeypatch: pytest.MonkeyPatch, step_s: float, ran: int
 ) -> None:
-    now_s, runs = 0.0, 0
+    clock = Clock(monkeypatch, step_s)
+    Rest(settling=3, reads_ahead=False).run_until_over(clock.run)
+    assert clock.runs == ran
 
-    def run(steps: int) -> None:
-        nonlocal now_s, runs
-        now_s += steps * step_s
-        runs += steps
 
-    monkeypatch.setattr(first_steps.time, "monotonic", lambda: now_s)
-    monkeypatch.setattr(first_steps, "_WARM_S", 0.11)
-    first_steps.run_until_warm(run, 3)
-    assert runs == ran
+@pytest.mark.parametrize(("rest_s", "ran_s"), [(0.5, 0.5), (0.01, 0.06), (60.0, 2.0)])
+def test_what_was_read_ahead_in_a_rest_is_used_up(
+    monkeypatch: pytest.MonkeyPatch, rest_s: float, ran_s: float
+) -> None:
+    clock = Clock(monkeypatch, 0.01)
+    rest = Rest(settling=3, reads_ahead=True)
+    clock.now_s += 30.0
+    rest.begin()
+    clock.now_s += rest_s
+    rest.run_until_over(clock.run)
+    assert clock.runs == pytest.approx(ran_s / 0.01, abs=1)

@@ -42,6 +42,8 @@ class TimedSession:
       name: of the session, which is open there.
       ahead: items it can hold ready when its block begins.
       learning_steps: steps that it must have run before it is measured.
+      is_alone: whether its process has no other session that is measured. Else its input goes on
+        while they are, and its blocks begin with steps that use up what was read ahead.
     """
 
     label: str
@@ -49,6 +51,7 @@ class TimedSession:
     name: str
     ahead: int = 0
     learning_steps: int = 0
+    is_alone: bool = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -241,7 +244,8 @@ def run_block(session: TimedSession, steps: int, step_ns: float) -> Steps:
       RunError: its data ended.
     """
     measured = session.worker.call(
-        RunBlock(session=session.name, steps=steps), expected_s=steps * step_ns / 1e9
+        RunBlock(session=session.name, steps=steps, after_rest=not session.is_alone),
+        expected_s=steps * step_ns / 1e9,
     )
     session.worker.pause()
     if measured.ended and session.worker.failure is None:

@@ -101,7 +101,10 @@ def measured_ceilings(
         with started_workers([(program.name, program)]) as workers:
             steps, withheld = _open_steps(workers[0], shown)
             names = [_AS_IT_IS, ONE_BATCH, *(step.work for step in steps)]
-            sessions = [TimedSession(label=name, worker=workers[0], name=name) for name in names]
+            sessions = [
+                TimedSession(label=name, worker=workers[0], name=name, is_alone=False)
+                for name in names
+            ]
             pilots = run_pilots(
                 sessions, budget_s=budget.share_s(_PILOTS_SHARE, _LEAST_S), progress=shown
             )

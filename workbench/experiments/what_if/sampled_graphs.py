@@ -77,13 +77,13 @@ def _sample(worker: Worker, on: Optimizations, beside: bool) -> Sample:
 
 def _block_ns(worker: Worker) -> float:
     """The time of a step of the setting beside."""
-    step_s = _step_s(worker.call(RunBlock(session="beside", steps=_PILOT_STEPS)))
+    step_s = _step_s(worker.call(RunBlock(session="beside", steps=_PILOT_STEPS, after_rest=True)))
     count = min(max(_FEWEST, math.ceil(_BLOCK_S / step_s)), _MOST_BLOCK)
-    lasted = np.diff(worker.call(RunBlock(session="beside", steps=count)).ends_ns)
+    lasted = np.diff(worker.call(RunBlock(session="beside", steps=count, after_rest=True)).ends_ns)
     if not len(lasted):
         raise RunError("the data ended before the steps to trace; repeat the dataset")
-    # The first ones come after a rest.
-    return float(np.median(lasted[len(lasted) // 3 :]))
+    # As the mean of untraced steps: without pauses of the machine.
+    return float(lasted[lasted <= 2 * np.median(lasted)].mean())
 
 
 def _step_s(steps: Steps) -> float:

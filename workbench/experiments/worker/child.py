@@ -137,6 +137,8 @@ class _Sessions:
 
     def _run_block(self, command: RunBlock) -> Steps:
         session = self._by_name[command.session]
+        if command.after_rest:
+            session.end_rest()
         measured = session.run(command.steps, "loss" if session.opened.has_loss else "nothing")
         settle()
         return dataclasses.replace(measured, values=np.empty(0))

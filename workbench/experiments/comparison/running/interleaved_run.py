@@ -184,23 +184,26 @@ def run_interleaved(
 
 def _timed_sessions(program: AnyProgram, pairs: Pairs) -> list[TimedSession]:
     """The variants and, where the program has them, its parts for the bound."""
+    baseline, worker = pairs[0]
+    has_parts = bool(program.build_input and program.build_compute)
     sessions = [
         TimedSession(
             label=variant.label,
-            worker=worker,
+            worker=own,
             name="main",
             ahead=variant.ahead,
             learning_steps=variant.learning_steps,
+            is_alone=not (has_parts and own is worker),
         )
-        for variant, worker in pairs
+        for variant, own in pairs
     ]
-    baseline, worker = pairs[0]
-    if program.build_input and program.build_compute:
-        for label, part in ((INPUT, "build_input"), (COMPUTE, "build_compute")):
-            # In the child of the baseline: a part is no variant, and while it runs all else waits.
-            plain = Optimizations(chosen=baseline.optimizations.chosen)
-            worker.call(Open(session=label, part=part, optimizations=plain))
-            sessions.append(TimedSession(label=label, worker=worker, name=label, ahead=_PART_AHEAD))
+    for label, part in ((INPUT, "build_input"), (COMPUTE, "build_compute")) if has_parts else ():
+        # In the child of the baseline: a part is no variant, and while it runs all else waits.
+        plain = Optimizations(chosen=baseline.optimizations.chosen)
+        worker.call(Open(session=label, part=part, optimizations=plain))
+        sessions.append(
+            TimedSession(label=label, worker=worker, name=label, ahead=_PART_AHEAD, is_alone=False)
+        )
     return sessions
 
 

@@ -27,7 +27,7 @@ from workbench.core.trace.trace import Trace
 from workbench.errors import RunError
 from workbench.experiments.program.function_program import FunctionProgram
 from workbench.experiments.program.variant import LEARNING
-from workbench.experiments.worker.steps.first_steps import run_until_warm
+from workbench.experiments.worker.steps.first_steps import Rest
 from workbench.experiments.worker.steps.function_step import TrainingStep, training_step
 from workbench.experiments.worker.steps.graph_session import (
     fused_parts,
@@ -99,7 +99,8 @@ class FunctionSession:
             runner = build_runner(split(function, self._plan), training.dataset.element_spec)
             self._loop = _StagedLoop(training.dataset, runner)
         stages = self._plan.stages if self._plan else ()
-        self._settling = settling_steps([stage.options for stage in stages])
+        settling = settling_steps([stage.options for stage in stages])
+        self._rest = Rest(settling=settling, reads_ahead=training.own_prefetch)
         self.opened = Opened(
             stages=0,
             fused_ops=parts,
@@ -133,6 +134,7 @@ class FunctionSession:
                     ends.append(clock())
             except StopIteration:
                 ended = True
+        self._rest.begin()
         return Steps(
             ends_ns=np.array(ends, np.int64),
             values=np.array(values),
@@ -140,14 +142,20 @@ class FunctionSession:
             scored=scored.pairs(),
         )
 
+    def end_rest(self) -> None:
+        """Runs steps until the machine is warm and what was ready before is used up."""
+        with self._repeated():
+            self._rest.run_until_over(self._run)
+
     def measure(self, clock: StepClock, steps: int) -> None:
         """Runs untraced steps, noted by the clock, after some that take what was ready before."""
         with self._repeated():
-            run_until_warm(self._run, self._settling)
+            self._rest.run_until_over(self._run)
             for _ in range(steps):
                 clock.begin()
                 self._step()
                 clock.end()
+        self._rest.begin()
 
     def trace(self, steps: int, *, step_stats: bool = False) -> Trace:
         """Traces `steps` steps, after some that take what was ready before.
@@ -158,7 +166,7 @@ class FunctionSession:
         recorder = FunctionRecorder(self._name, self._loop.runner)
         with self._repeated():
             try:
-                run_until_warm(self._run, self._settling)
+                self._rest.run_until_over(self._run)
                 self._loop.reads = recorder.reads
                 recorder.start()
                 for number in range(1, steps + 1):
@@ -169,6 +177,7 @@ class FunctionSession:
                 raise
             finally:
                 self._loop.reads = None
+        self._rest.begin()
         return with_fusable(recorder.stop(), self._function)
 
     def _run(self, steps: int) -> None:

@@ -19,7 +19,7 @@ from workbench.errors import RunError
 from workbench.experiments.program.program import Built, Program
 from workbench.experiments.worker.steps.built_part import build_part
 from workbench.experiments.worker.steps.closing import free_in_background
-from workbench.experiments.worker.steps.first_steps import run_until_warm
+from workbench.experiments.worker.steps.first_steps import Rest
 from workbench.experiments.worker.steps.scored_steps import (
     ScoredSteps,
     has_scores,
@@ -100,9 +100,10 @@ class ProgramSession:
             # A widened stage counts twice; a few steps more do no harm.
             stages = [runner.options for runner in runners(graph)]
             stages += [stage.options for stage in self._plan.stages] if self._plan else []
-            self._settling = settling_steps(stages)
+            settling = self._settling = settling_steps(stages)
             fused = fusion.count if fusion else fused_parts(graph.as_graph_def())
             self.opened = _opened(graph, built, self._plan, config, fused, stubbed)
+            self._rest = Rest(settling=settling, reads_ahead=self.opened.own_prefetch)
             self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
             if rounding:
                 weights = v1.trainable_variables()
@@ -131,6 +132,7 @@ class ProgramSession:
                     scored.add(*got[2:])
         except self._out_of_range:
             ended = True
+        self._rest.begin()
         return Steps(
             ends_ns=np.array(ends, np.int64),
             values=np.array(values),
@@ -138,9 +140,13 @@ class ProgramSession:
             scored=scored.pairs(),
         )
 
+    def end_rest(self) -> None:
+        """Runs steps until the machine is warm and what was ready before is used up."""
+        self._rest.run_until_over(self._run_as_traced)
+
     def measure(self, clock: StepClock, steps: int) -> None:
         """Runs untraced steps, noted by the clock, after some that take what was ready before."""
-        run_until_warm(self._run_as_traced, self._settling)
+        self.end_rest()
         before, self._capture.clock = self._capture.clock, clock
         self._run_as_traced(steps)
         self._capture.clock = before
@@ -154,10 +160,11 @@ class ProgramSession:
         """
         from workbench.core.capture.shape_steps import with_shapes_of
 
+        self.end_rest()
         self._capture.start(step_stats=step_stats, ask_rules=False, shapes=True)
         self._run_as_traced(self._settling + SHAPE_STEPS + steps)
         before = self._capture.stop()
-        run_until_warm(self._run_as_traced, self._settling)
+        self.end_rest()
         self._capture.start(step_stats=step_stats, sample_cpu=False)
         self._run_as_traced(steps)
         trace = with_shapes_of(self._capture.stop(), before)

@@ -229,12 +229,17 @@ class RunSteps(Command[Steps]):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunBlock(Command[Steps]):
-    """Runs the steps of a measured block, then waits until work ahead has settled."""
+    """Runs the steps of a measured block, then waits until work ahead has settled.
+
+    Attributes:
+      after_rest: whether steps go first that use up what was read ahead while others ran.
+    """
 
     unanswered: ClassVar[Any] = NO_STEPS
 
     session: str
     steps: int
+    after_rest: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
