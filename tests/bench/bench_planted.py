@@ -153,9 +153,6 @@ def _mend(planted: Planted, found: Finding | None) -> tuple[str, Optimizations, 
         return "another code", after, Scenario(optimizations=before, faster=planted.change.faster)
     if planted.setting is not None:
         after = planted.setting
-        if planted.faster:
-            scenario = Scenario(optimizations=before, faster=planted.faster)
-            return f"{after.label()}, not {before.label()}", after, scenario
     else:
         toggle = found.toggle if found and found.toggle in planted.mends else planted.mends[0]
         on = optimizations_of(toggle, before.stage or StageOptions(), SmartStageOptions())

@@ -10,7 +10,6 @@ import workbench as wb
 from tests.bench import planted_programs as programs
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import StageOptions
-from workbench.core.toggles.environment import EnvironmentToggle
 from workbench.core.what_if.faster import CLIENT_WORK, INPUT_WORK, PAGES_WORK, Faster
 
 Build = Callable[[Optimizations], wb.Built]
@@ -39,7 +38,6 @@ class Planted:
       keys: the findings that name the reason.
       mends: toggles that mend it, as `compare` names them.
       setting: what mends it, where the finding's words name a setting and no toggle.
-      faster: what that does to the traced steps, where no scenario is predicted of it.
       change: the change of code that mends it, where neither does.
       on: what it is built with.
     """
@@ -49,7 +47,6 @@ class Planted:
     keys: tuple[str, ...]
     mends: tuple[str, ...] = ()
     setting: Optimizations | None = None
-    faster: tuple[Faster, ...] = ()
     change: Change | None = None
     on: Optimizations = dataclasses.field(default_factory=Optimizations)
 
@@ -62,8 +59,6 @@ def _without(build: Build, *work: str, times: float = math.inf) -> Change:
 _STAGE = Optimizations(stage=StageOptions(num_threads=1, capacity=1))
 _TWO = Optimizations(stage=StageOptions(num_threads=2, capacity=2))
 _TWO_THREADS = Optimizations(stage=StageOptions(num_threads=2, capacity=1))
-# From this size on the C library takes each block from the kernel, and gives it back.
-_LARGE_BLOCKS = EnvironmentToggle("MALLOC_MMAP_THRESHOLD_", ("33554432", "131072"))
 _STAGES = ("stage", "smart_stage")
 # Of 300,000 rows 512 are left.
 _ROWS = 300_000 / 512
@@ -116,8 +111,7 @@ PLANTED: dict[str, Planted] = {
         Planted(fault="a hook rests 20 ms", build=programs.slow_hook, keys=("client_time",),
                 change=_without(programs.no_hook, CLIENT_WORK)),
         Planted(fault="tensors get fresh small pages in each step", build=programs.fresh_pages,
-                keys=("new_pages",), setting=Optimizations(), faster=(Faster(work=PAGES_WORK),),
-                on=Optimizations(chosen=(_LARGE_BLOCKS.at("131072"),))),
+                keys=("new_pages",), change=_without(programs.kept_pages, PAGES_WORK)),
         Planted(fault="side work runs before the long chain",
                 build=programs.long_chain_behind_side_work,
                 keys=("order_of_ops",), mends=("cost_model_executor",)),

@@ -13,8 +13,9 @@ import workbench as wb
 from workbench.core.optimizations import Optimizations
 
 v1 = tf.compat.v1
-# PR_SET_THP_DISABLE of linux/prctl.h; it holds for the process that builds the program.
-_NO_HUGE_PAGES = 41
+# PR_SET_THP_DISABLE of linux/prctl.h, and of malloc.h M_TRIM_THRESHOLD, M_TOP_PAD and
+# M_MMAP_THRESHOLD; they hold for the process that builds the program.
+_NO_HUGE_PAGES, _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = 41, -1, -2, -3
 
 
 def _trained(loss: Any, optimizer: Any = None, **more: Any) -> wb.Built:
@@ -236,7 +237,14 @@ def no_hook(_: Optimizations) -> wb.Built:
     return _trained(_beside(_dense(_numbers())))
 
 
-def fresh_pages(_: Optimizations) -> wb.Built:
+def fresh_pages(on: Optimizations) -> wb.Built:
+    # The C library takes each block of this size from the kernel, and gives it back at once.
+    for setting, value in ((_TRIM_THRESHOLD, 0), (_TOP_PAD, 0), (_MMAP_THRESHOLD, 131_072)):
+        ctypes.CDLL(None).mallopt(setting, value)
+    return kept_pages(on)
+
+
+def kept_pages(_: Optimizations) -> wb.Built:
     # A machine may have huge pages for all memory, of which few are cleared. TensorFlow with oneDNN
     # keeps blocks above 256 kB to itself.
     ctypes.CDLL(None).prctl(_NO_HUGE_PAGES, 1, 0, 0, 0)

@@ -120,7 +120,8 @@ def _client_faster(costs: Costs, left: float) -> Costs:
 
 def _pages_faster(costs: Costs, left: float) -> Costs:
     """What a step costs whose ops get fewer new pages, each its share of them."""
-    total_ns = float(costs.op_ns.sum())
+    # A page is cleared by whichever core asks for it: it is a share of the CPU time of ops.
+    total_ns = float((costs.span_ns * costs.node_cores).sum())
     share = min(_MOST_OF_PAGES, costs.faults_ns / total_ns) if total_ns else 0.0
     kept = 1 - share * (1 - left)
     return dataclasses.replace(

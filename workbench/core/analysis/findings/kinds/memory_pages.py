@@ -14,12 +14,13 @@ _MOST = 0.9
 def new_pages(account: StepAccount) -> Claim | None:
     """Ops write to pages that the process had given back to the kernel the step before."""
     untraced = account.trace.meta.untraced
-    faults = untraced.page_faults if untraced is not None else None
-    if not faults or not account.work_ns:
+    if untraced is None or not untraced.page_faults or not account.work_ns:
         return None
+    faults = untraced.page_faults
     lost = faults * FAULT_NS
     ran = account.of_kind("op") & ~account.of_nodes(account.is_input)
-    weights = min(_MOST, lost / account.work_ns) * ran
+    # Ops that split their work ask for pages on several cores.
+    weights = min(_MOST, lost / max(account.work_ns, untraced.cpu_ns or 0)) * ran
     return Claim(
         key="new_pages",
         title="Every step gets its memory anew from the kernel",
