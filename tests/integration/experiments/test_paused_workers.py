@@ -51,13 +51,14 @@ def test_nor_is_a_traced_step_or_a_sample_beside_it() -> None:
     )
     for each in found.variants:
         assert each.trace is not None and each.trace.meta.untraced is not None
-        assert each.trace.meta.untraced.step_ns > 0.9e9 * BATCH_S
+        # The median: on a busy machine a batch may come late, and the next one at once.
+        assert each.trace.meta.untraced.run_ns > 0.9e9 * BATCH_S
     with started_workers([("waits", PROGRAM)]) as (worker,):
         worker.call(Open(session="beside", optimizations=wb.Optimizations()))
         worker.call(RunBlock(session="beside", steps=30))
         time.sleep(1.0)
         rested = worker.call(RunBlock(session="beside", steps=10, after_rest=True))
-    assert np.diff(rested.ends_ns).mean() > 0.9e9 * BATCH_S
+    assert np.median(np.diff(rested.ends_ns)) > 0.9e9 * BATCH_S
 
 
 def states(pid: int) -> set[str]:
