@@ -97,16 +97,16 @@ def predictor(trace: Trace, traced: Scenario, graphs: Mapping[GraphKey, KnownGra
       traced: the setting that it was taken in.
       graphs: what the program builds, for the traced setting and for each other one.
     """
-    base = Predictor(title=trace.meta.title, traced=traced, graphs=graphs)
+    blank = Predictor(title=trace.meta.title, traced=traced, graphs=graphs)
     if trace.meta.task:
-        return dataclasses.replace(base, problem=_OF_A_CLUSTER)
+        return dataclasses.replace(blank, problem=_OF_A_CLUSTER)
     if trace.on_a_gpu:
-        return dataclasses.replace(base, problem=_ON_A_GPU)
+        return dataclasses.replace(blank, problem=_ON_A_GPU)
     known = graphs[traced.graph]
     if known.boundary is None:
-        return dataclasses.replace(base, problem=known.problem)
-    found = base_of(trace, known.boundary.view, dispatch_of(traced.optimizations.executor))
-    return dataclasses.replace(base, base=found, replay=found.replay, problem=found.problem)
+        return dataclasses.replace(blank, problem=known.problem)
+    base = base_of(trace, known.boundary.view, dispatch_of(traced.optimizations.executor))
+    return dataclasses.replace(blank, base=base, problem=base.problem)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,7 +119,6 @@ class Predictor:
       title: of the trace.
       traced: the setting that it was taken in.
       graphs: what the program builds.
-      replay: whether the simulation holds for the trace; None where that cannot be known.
       base: what the trace says of its graph; None where it says nothing.
       problem: why nothing at all is predicted, a sentence; "" where something is.
     """
@@ -127,14 +126,18 @@ class Predictor:
     title: str
     traced: Scenario
     graphs: Mapping[GraphKey, KnownGraph]
-    replay: Replay | None = None
     base: Base | None = None
     problem: str = ""
 
     @property
+    def replay(self) -> Replay | None:
+        """Whether the simulation holds for the trace; None where that cannot be known."""
+        return self.base.replay if self.base else None
+
+    @property
     def holds(self) -> bool:
         """Whether something is predicted, from a trace whose replay holds."""
-        return not self.problem and self.replay is not None and self.replay.holds
+        return not self.problem and self.base is not None and self.base.holds
 
     def predictions(self, scenarios: Iterable[Scenario]) -> Predictions:
         """What is predicted of these settings and of the traced one, the fastest first."""
@@ -180,8 +183,8 @@ class Predictor:
             return Withheld(scenario=scenario, reason=_STALE)
         base = self._base_of(scenario.graph)
         if base is None or base.problem:
-            unplaced = self.graphs.get(GraphKey(fused=scenario.graph.fused))
-            unknown = unplaced.problem if unplaced and unplaced.problem else _NO_SAMPLE
+            sampled = self.graphs.get(GraphKey(fused=scenario.graph.fused))
+            unknown = sampled.problem if sampled and sampled.problem else _NO_SAMPLE
             return Withheld(scenario=scenario, reason=base.problem if base else unknown)
         costs = self._costs_of(base, scenario, known.boundary)
         cores = scenario.cores or costs.cores
@@ -244,14 +247,22 @@ class Predictor:
         threads, ratio = scenario.inter_op_threads, scenario.batch_ratio
         wanted = (scenario.graph, executor, threads, ratio, scenario.faster)
         if wanted not in self._kept:
-            assert base.costs is not None
-            costs = costs_in(base.costs, base.view, boundary.view, boundary.step)
-            costs = costs.dispatched(dispatch_of(executor))
+            if scenario.graph not in self._in_graphs:
+                assert base.costs is not None
+                self._in_graphs[scenario.graph] = costs_in(
+                    base.costs, base.view, boundary.view, boundary.step
+                )
+            costs = self._in_graphs[scenario.graph].dispatched(dispatch_of(executor))
             if threads:
                 costs = dataclasses.replace(costs, inter_op_threads=threads)
             costs = costs_at_batch(costs, boundary.view, ratio)
             self._kept[wanted] = faster_costs(costs, boundary.view, scenario.faster)
         return self._kept[wanted]
+
+    @functools.cached_property
+    def _in_graphs(self) -> dict[GraphKey, Costs]:
+        """What the nodes of each graph cost in the setting of its base."""
+        return {}
 
     @functools.cached_property
     def _kept(self) -> dict[tuple[Hashable, ...], Costs]:

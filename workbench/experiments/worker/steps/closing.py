@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 # TensorFlow frees an iterator of tf.data when the thread that tunes it next wakes up, which may be
@@ -20,10 +19,8 @@ def free_in_background(session: Any) -> None:
     Args:
       session: a `tf.compat.v1.Session`, not yet closed.
     """
-    session.close = _within(session.close)
+    close = session.close
 
-
-def _within(close: Callable[[], None]) -> Callable[[], None]:
     def close_soon() -> None:
         errors: list[BaseException] = []
 
@@ -39,4 +36,4 @@ def _within(close: Callable[[], None]) -> Callable[[], None]:
         if errors:
             raise errors[0]
 
-    return close_soon
+    session.close = close_soon

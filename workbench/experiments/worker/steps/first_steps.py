@@ -17,15 +17,15 @@ _MOST_WARM_STEPS, _MOST_WARM_S = 400, 2.0
 
 
 class Rest:
-    """When the steps of a session last ran, and which steps after it do not count.
-
-    Attributes:
-      settling: how many steps use up what stages had ready.
-      reads_ahead: whether the input does, by as many batches as it likes.
-    """
+    """When the steps of a session last ran, and which steps after it do not count."""
 
     def __init__(self, *, settling: int, reads_ahead: bool) -> None:
-        """Of a session that has not run."""
+        """Of a session that has not run.
+
+        Args:
+          settling: how many steps use up what stages had ready.
+          reads_ahead: whether the input reads ahead, by as many batches as it likes.
+        """
         self._settling, self._reads_ahead = settling, reads_ahead
         self._since_s = time.monotonic()
 

@@ -149,13 +149,12 @@ class FunctionSession:
 
     def measure(self, clock: StepClock, steps: int) -> None:
         """Runs untraced steps, noted by the clock, after some that take what was ready before."""
+        self.end_rest()
         with self._repeated():
-            self._rest.run_until_over(self._run)
             for _ in range(steps):
                 clock.begin()
                 self._step()
                 clock.end()
-        self._rest.begin()
 
     def trace(self, steps: int, *, step_stats: bool = False) -> Trace:
         """Traces `steps` steps, after some that take what was ready before.
@@ -163,10 +162,10 @@ class FunctionSession:
         The session must run on an executor that records its ops; a function has no step stats.
         """
         assert self._policy is not None and not step_stats
+        self.end_rest()
         recorder = FunctionRecorder(self._name, self._loop.runner)
         with self._repeated():
             try:
-                self._rest.run_until_over(self._run)
                 self._loop.reads = recorder.reads
                 recorder.start()
                 for number in range(1, steps + 1):
@@ -177,7 +176,6 @@ class FunctionSession:
                 raise
             finally:
                 self._loop.reads = None
-        self._rest.begin()
         return with_fusable(recorder.stop(), self._function)
 
     def _run(self, steps: int) -> None:
@@ -198,6 +196,8 @@ class FunctionSession:
                 yield
         except StopIteration:
             raise RunError(f"the dataset of {self._name!r} is empty") from None
+        finally:
+            self._rest.begin()
 
     def verify(self) -> Verified:
         """Compares what is fused with the step as it was, on the first element of the data."""

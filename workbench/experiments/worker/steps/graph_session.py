@@ -100,10 +100,10 @@ class ProgramSession:
             # A widened stage counts twice; a few steps more do no harm.
             stages = [runner.options for runner in runners(graph)]
             stages += [stage.options for stage in self._plan.stages] if self._plan else []
-            settling = self._settling = settling_steps(stages)
+            self._settling = settling_steps(stages)
             fused = fusion.count if fusion else fused_parts(graph.as_graph_def())
             self.opened = _opened(graph, built, self._plan, config, fused, stubbed)
-            self._rest = Rest(settling=settling, reads_ahead=self.opened.own_prefetch)
+            self._rest = Rest(settling=self._settling, reads_ahead=self.opened.own_prefetch)
             self._session = v1.train.MonitoredTrainingSession(hooks=hooks, config=config)
             if rounding:
                 weights = v1.trainable_variables()
