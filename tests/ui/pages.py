@@ -30,6 +30,8 @@ COLORS = """(canvas, [top, bottom]) => {
   }
   return Object.fromEntries(found);
 }"""
+# A change is painted by the next frame, which is asked for before this one.
+PAINTED_JS = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 # The Table is summed when the window has rested for 120 ms: a timer of as long, begun later, is due
 # after that one.
 TABLE_IS_SUMMED_JS = "() => new Promise((done) => setTimeout(done, 120))"
@@ -107,9 +109,21 @@ def await_drawn(page: Any) -> None:
     )
 
 
+def picture_of(canvas: Any) -> str:
+    """The pixels of a canvas as a data URL, once all that changed is painted."""
+    canvas.evaluate(PAINTED_JS)
+    pixels: str = canvas.evaluate("canvas => canvas.toDataURL()")
+    return pixels
+
+
 def colors_of(timeline: Any, top: int, bottom: int) -> dict[str, int]:
-    """How many pixels of each colour a band of the canvas has, right of the lane names."""
-    found: dict[str, int] = timeline.locator("canvas.wb-lanes").evaluate(COLORS, [top, bottom])
+    """How many pixels of each colour a band of the canvas has, right of the lane names.
+
+    They are counted once all that changed is painted.
+    """
+    canvas = timeline.locator("canvas.wb-lanes")
+    canvas.evaluate(PAINTED_JS)
+    found: dict[str, int] = canvas.evaluate(COLORS, [top, bottom])
     return found
 
 

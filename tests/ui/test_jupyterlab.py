@@ -14,6 +14,7 @@ import pytest
 from tests.builders.notebooks import NOTEBOOKS, small_notebook
 from tests.ui.jupyter import LabServer
 from tests.ui.lab import HERE, RUN_SECONDS, lab_runs, notebook_of
+from tests.ui.pages import picture_of
 from tests.ui.pixels import painted
 from workbench.core.graph import op_families
 from workbench.viz.style import colors
@@ -41,12 +42,11 @@ def use_timeline(page: Any, place: Any = None) -> str:
     canvas = root.locator("canvas.wb-lanes")
     colors = canvas.evaluate(COLORS_JS)
     assert colors > 8, f"the timeline shows {colors} colours; expected lanes full of spans"
-    before = canvas.evaluate("c => c.toDataURL()")
+    before = picture_of(canvas)
     canvas.focus()
     for _ in range(4):
         page.keyboard.press("w")
-    page.wait_for_timeout(200)
-    assert canvas.evaluate("c => c.toDataURL()") != before, "zooming changed nothing"
+    assert picture_of(canvas) != before, "zooming changed nothing"
     # the main step's lane is filled from one step to the next
     canvas.click(position={"x": canvas.bounding_box()["width"] * 0.6, "y": 90})
     root.get_by_role("button", name="Zoom to it").wait_for(timeout=10_000)

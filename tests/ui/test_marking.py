@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.pages import drag_in, open_page, range_in_view, write_page
+from tests.ui.pages import drag_in, open_page, picture_of, range_in_view, write_page
 from tests.ui.synthetic import dlrm_trace
 from tests.ui.watched import Watched
 from workbench.core.graph.op_families import FAMILY_NAMES, LOOKUP
@@ -119,7 +119,8 @@ def test_a_drawn_box_is_zoomed_into(timeline: Any, y: int, key: str) -> None:
 def test_the_legend_is_a_filter_of_lanes_table_and_sums(timeline: Any, view: TimelineView) -> None:
     canvas(timeline).focus()
     timeline.page.keyboard.press("0")
-    before = canvas(timeline).evaluate("c => c.toDataURL()")
+    range_in_view(timeline)
+    before = picture_of(canvas(timeline))
     lookup = timeline.locator(".wb-legend").get_by_role("button", name=FAMILY_NAMES[LOOKUP])
     lookup.click()
     assert lookup.get_attribute("aria-pressed") == "true"
@@ -127,11 +128,11 @@ def test_the_legend_is_a_filter_of_lanes_table_and_sums(timeline: Any, view: Tim
     table = view.in_view()
     wanted = table[table["family"] == LOOKUP]["op"].tolist()
     assert timeline.locator(".wb-inview tbody td:first-child").all_inner_texts() == wanted
-    assert canvas(timeline).evaluate("c => c.toDataURL()") != before
+    assert picture_of(canvas(timeline)) != before
     lookup.click()
     range_in_view(timeline)
     assert timeline.locator(".wb-inview tbody tr").count() == len(table)
-    assert canvas(timeline).evaluate("c => c.toDataURL()") == before
+    assert picture_of(canvas(timeline)) == before
 
 
 def test_the_name_of_an_op_is_copied(watched: Watched, timeline: Any) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.ui.jupyter import LabServer
 from tests.ui.lab import HERE, RUN_SECONDS, lab_runs, notebook_of
+from tests.ui.pages import picture_of
 
 SOURCES = [
     f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
@@ -66,12 +67,9 @@ def watch_timeline(page: Any, root: Any, keys: list[str]) -> None:
     canvas = root.locator("canvas.wb-lanes")
     canvas.scroll_into_view_if_needed()
     for key in ("w", "a", "ArrowRight", "]", "s", "f", "0"):
-        before = canvas.evaluate("c => c.toDataURL()")
+        before = picture_of(canvas)
         press_all(page, root, canvas, [key])
-        moved = "(c, before) => new Promise((done) => requestAnimationFrame(() => " + (
-            "requestAnimationFrame(() => done(c.toDataURL() !== before))))"
-        )
-        assert canvas.evaluate(moved, before), f"{key!r} did not move the timeline"
+        assert picture_of(canvas) != before, f"{key!r} did not move the timeline"
     press_all(page, root, canvas, OWN + keys)
     canvas.focus()
     page.keyboard.press("/")

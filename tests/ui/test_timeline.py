@@ -13,6 +13,7 @@ from tests.ui.pages import (
     colors_of,
     each_width,
     open_page,
+    picture_of,
     range_in_view,
     rgb,
     write_page,
@@ -165,13 +166,12 @@ def test_search_counts_dims_and_walks(timeline: Any) -> None:
     canvas(timeline).focus()
     timeline.page.keyboard.press("/")
     assert field.evaluate("e => e === document.activeElement")
-    before = canvas(timeline).evaluate("c => c.toDataURL()")
+    before = picture_of(canvas(timeline))
     field.fill("copyonread")
     status = timeline.locator(".wb-found")
     assert "24 spans, 2." in status.inner_text()
     assert status.inner_text().endswith("ms a step")
-    timeline.page.wait_for_timeout(50)
-    assert canvas(timeline).evaluate("c => c.toDataURL()") != before
+    assert picture_of(canvas(timeline)) != before
     field.press("Enter")
     first = timeline.locator(".wb-about").inner_text()
     assert "C3/CopyOnRead" in first
@@ -191,9 +191,8 @@ def test_wheel_zooms_only_with_focus_or_ctrl(timeline: Any) -> None:
     low, high = range_in_view(timeline)
     page.mouse.move(*at(timeline, 600, 200))
     page.mouse.wheel(0, 120)
-    page.wait_for_timeout(100)
+    page.wait_for_function("scrollY > 0")
     assert range_in_view(timeline) == (low, high)
-    assert page.evaluate("scrollY") > 0
     page.evaluate("scrollTo(0, 0)")
     page.mouse.move(*at(timeline, 600, 200))
     canvas(timeline).focus()
@@ -244,16 +243,14 @@ def test_toggles_say_what_is_on(timeline: Any) -> None:
     over = timeline.locator("canvas.wb-over")
     flows = timeline.get_by_role("button", name="Flows")
     assert flows.get_attribute("aria-pressed") == "true"
-    drawn = over.evaluate("c => c.toDataURL()")
+    drawn = picture_of(over)
     flows.click()
-    timeline.page.wait_for_timeout(50)
     assert flows.get_attribute("aria-pressed") == "false"
-    assert over.evaluate("c => c.toDataURL()") != drawn
+    assert picture_of(over) != drawn
     gaps = timeline.get_by_role("button", name="Gaps")
-    before = canvas(timeline).evaluate("c => c.toDataURL()")
+    before = picture_of(canvas(timeline))
     gaps.click()
-    timeline.page.wait_for_timeout(50)
-    assert canvas(timeline).evaluate("c => c.toDataURL()") != before
+    assert picture_of(canvas(timeline)) != before
 
 
 def test_table_lists_what_is_in_view(timeline: Any, view: TimelineView) -> None:
@@ -296,12 +293,10 @@ def test_themes_follow_the_page(watched: Watched, view: TimelineView, tmp_path: 
     light, dark = rgb(FAMILIES[COPY].light), rgb(FAMILIES[COPY].dark)
     assert light in colors_of(found, threads, threads + 120)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(100)
     assert dark in colors_of(found, threads, threads + 120)
     assert light not in colors_of(found, threads, threads + 120)
     # a notebook's theme counts more than the system's
     page.evaluate("document.body.dataset.jpThemeLight = 'true'")
-    page.wait_for_timeout(100)
     assert light in colors_of(found, threads, threads + 120)
     assert found.get_attribute("data-wb-theme") == "light"
 

@@ -28,7 +28,6 @@ def timeline(watched: Watched, tmp_path: Path) -> Any:
 
 
 def lane_colors(timeline: Any, row: int, more: int = 0) -> dict[str, int]:
-    timeline.page.wait_for_timeout(100)
     top = FIRST_LANE + row * LANE + more
     return colors_of(timeline, top, top + 24)
 

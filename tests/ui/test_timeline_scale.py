@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.builders.traces import big_trace
-from tests.ui.pages import open_page, write_page
+from tests.ui.pages import open_page, picture_of, write_page
 from tests.ui.watched import Watched
 from workbench.viz.timeline.view import timeline_view
 
@@ -15,11 +15,10 @@ def test_many_events_open_zoom_and_are_found(watched: Watched, tmp_path: Path) -
     address = write_page(tmp_path / "large.html", view)
     found = open_page(watched.page, address)
     canvas = found.locator("canvas.wb-lanes")
-    before = canvas.evaluate("c => c.toDataURL()")
+    before = picture_of(canvas)
     canvas.focus()
     watched.page.keyboard.press("w")
-    watched.page.wait_for_timeout(200)
-    assert canvas.evaluate("c => c.toDataURL()") != before
+    assert picture_of(canvas) != before
     found.get_by_role("searchbox").fill("layer_7/")
     assert "spans" in found.locator(".wb-found").inner_text()
     assert watched.errors == []
