@@ -28,7 +28,7 @@ from workbench.core.boundary.legality import boundary_of
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.planner import cut_plan
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.experiments.comparison.trace import trace
 from workbench.experiments.measurement.blocks import step_time_ms
 from workbench.experiments.program.program import Built, Program

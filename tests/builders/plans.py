@@ -13,7 +13,7 @@ from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import cut_plan
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan, WidenedPut
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 
 

@@ -24,8 +24,8 @@ from workbench.core.planning.edits import edits_of
 from workbench.core.planning.planned_stages import planned_stages
 from workbench.core.planning.stage_plan import Edit, PlannedStage, StagePlan
 from workbench.core.planning.weighing import weigh
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.cut_prediction import predict_cut
-from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.errors import OptionError

@@ -17,7 +17,7 @@ from workbench.core.graph.graph_view import Shape
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.buffer_placement import ON_CPU, ComputeDevice
 from workbench.core.planning.trailing_updates import TrailingUpdates
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.display import Displayed
 from workbench.errors import DataError, PlanError, visible

@@ -14,7 +14,7 @@ from workbench.core.boundary.candidates import (
     candidates_of,
 )
 from workbench.core.options import SmartStageOptions
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.predict import predict
 from workbench.core.prediction.prediction import Prediction
 

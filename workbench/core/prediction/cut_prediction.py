@@ -8,7 +8,7 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import cut_of
 from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.predict import predict
 from workbench.core.prediction.prediction import Prediction
 

@@ -12,8 +12,8 @@ import dataclasses
 from collections.abc import Callable
 
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.prediction.node_costs import STAGE_RUN_NS, Costs
-from workbench.core.prediction.node_spans import NodeSpans
+from workbench.core.prediction.costs.node_costs import STAGE_RUN_NS, Costs
+from workbench.core.prediction.costs.node_spans import NodeSpans
 from workbench.core.prediction.pipeline_builder import traced_pipeline
 from workbench.core.simulation.pipeline import Pipeline
 from workbench.core.simulation.simulator import Simulated, simulate

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.options import SmartStageOptions
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.cut_prediction import predict_cut
-from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.prediction import Prediction
 
 

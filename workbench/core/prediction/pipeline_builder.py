@@ -10,8 +10,8 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate, CandidateStage, own_stage
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
-from workbench.core.prediction.node_costs import Costs
-from workbench.core.prediction.node_spans import NodeSpans, SideSpans
+from workbench.core.prediction.costs.node_costs import Costs
+from workbench.core.prediction.costs.node_spans import NodeSpans, SideSpans
 from workbench.core.simulation.pipeline import STEP, Pipeline, PipelineStage
 
 

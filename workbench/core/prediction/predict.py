@@ -14,10 +14,10 @@ import numpy as np
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate
 from workbench.core.graph.graph_view import GraphView
+from workbench.core.prediction.costs.input_costs import input_cost
+from workbench.core.prediction.costs.node_costs import CALL_NS, FAULT_NS, Costs
+from workbench.core.prediction.costs.node_spans import NodeSpans, node_spans
 from workbench.core.prediction.fit import fitted
-from workbench.core.prediction.input_costs import input_cost
-from workbench.core.prediction.node_costs import CALL_NS, FAULT_NS, Costs
-from workbench.core.prediction.node_spans import NodeSpans, node_spans
 from workbench.core.prediction.pipeline_builder import candidate_pipeline
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.simulation.dispatch import NORMAL, Dispatch

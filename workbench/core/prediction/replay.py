@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.prediction.disturbed import is_disturbed
+from workbench.core.prediction.costs.disturbed import is_disturbed
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.doubts import Doubt, doubts_of
 from workbench.core.prediction.fit import HOLDS
-from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs
 from workbench.core.prediction.traced_graph import ran_graph
 from workbench.core.simulation.dispatch import COST_MODEL, INLINE, NORMAL

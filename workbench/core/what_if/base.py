@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from workbench.core.graph.graph_view import GraphView
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.doubts import named_ops
-from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs
 from workbench.core.prediction.replay import Replay, replay_of, with_doubts
 from workbench.core.simulation.dispatch import Dispatch

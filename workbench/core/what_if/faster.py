@@ -12,7 +12,7 @@ from workbench.core.analysis.embedding_lens.lookup_times import lookup_part
 from workbench.core.analysis.embedding_lens.tables import find_tables
 from workbench.core.graph.graph_view import Bools, GraphView
 from workbench.core.graph.op_families import FAMILY_NAMES, IDS, INPUT, families_of
-from workbench.core.prediction.node_costs import CALL_NS, Costs
+from workbench.core.prediction.costs.node_costs import CALL_NS, Costs
 from workbench.errors import OptionError
 
 # Kinds of work: delivering and decoding the input; making ids of it; embedding lookups with their

@@ -16,7 +16,7 @@ from workbench.core.boundary.candidates import (
 from workbench.core.boundary.chosen_cut import chosen_cut
 from workbench.core.options import StageOptions
 from workbench.core.planning.weighing import weigh
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.what_if.scenario import Scenario
 
 

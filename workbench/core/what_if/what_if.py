@@ -12,8 +12,8 @@ import numpy as np
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate
 from workbench.core.options import ExecutorPolicy
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.doubts import UNEVEN, Doubt, named_ops
-from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.prediction.replay import Replay

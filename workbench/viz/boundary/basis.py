@@ -11,8 +11,8 @@ from workbench.core.graph.graph_view import Bools
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.stage_plan import StagePlan
 from workbench.core.planning.weighing import weigh
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.freeing import predict_freed
-from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import node_costs
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.trace.trace import Trace

@@ -13,8 +13,8 @@ from workbench.core.boundary.chosen_cut import chosen_cut, names_of_cut, why_not
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.planner import cut_plan, plan_stages
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.cut_prediction import predict_cut
-from workbench.core.prediction.node_costs import Costs
 from workbench.errors import PlanError
 
 

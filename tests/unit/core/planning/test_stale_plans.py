@@ -14,8 +14,8 @@ from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.planning.planner import cut_plan, plan_stages
 from workbench.core.planning.stage_plan import StagePlan
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.cut_prediction import predict_cut
-from workbench.core.prediction.node_costs import Costs
 from workbench.experiments.program.variant import Variant
 
 MODEL = """

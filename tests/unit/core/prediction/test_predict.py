@@ -19,9 +19,9 @@ from workbench.core.boundary.candidates import (
 )
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions, StageOptions
-from workbench.core.prediction.input_costs import input_cost
-from workbench.core.prediction.node_costs import Costs
-from workbench.core.prediction.node_spans import InputSpans
+from workbench.core.prediction.costs.input_costs import input_cost
+from workbench.core.prediction.costs.node_costs import Costs
+from workbench.core.prediction.costs.node_spans import InputSpans
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.prediction.traced_graph import uncut

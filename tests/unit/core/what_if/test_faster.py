@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.builders.graphs import graph
-from workbench.core.prediction.node_costs import CALL_NS, Costs
+from workbench.core.prediction.costs.node_costs import CALL_NS, Costs
 from workbench.core.simulation.pipeline import Input, outside_ops
 from workbench.core.what_if.faster import (
     CLIENT_WORK,

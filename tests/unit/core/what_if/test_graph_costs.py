@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.builders.graphs import graph
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.what_if.costs.graph_costs import costs_in
 
 STOCK = """

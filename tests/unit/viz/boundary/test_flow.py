@@ -17,8 +17,8 @@ from workbench.core.boundary.chosen_cut import chosen_cut, why_not_cut
 from workbench.core.boundary.legality import boundary_of
 from workbench.core.options import SmartStageOptions
 from workbench.core.planning.planner import cut_plan, plan_of, plan_stages, weigh
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.cut_prediction import predict_cut
-from workbench.core.prediction.node_costs import Costs
 from workbench.errors import PlanError
 from workbench.viz.boundary.drawing.crossing import crossing, line_points, pills
 from workbench.viz.boundary.drawing.flow_schema import BOX_HEIGHT, BOX_WIDTH

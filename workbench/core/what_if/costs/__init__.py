@@ -1,1 +1,1 @@
-"""What the nodes cost where a trace has not seen them: another batch, another graph, fused."""
+"""What the nodes cost where a trace has not seen them: another batch, another graph."""

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.node_costs import Costs
 
 # Of each run of an op: checking its inputs and allocating its outputs take this long, whatever
 # their size.

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.node_costs import Costs
 
 
 def costs_in(

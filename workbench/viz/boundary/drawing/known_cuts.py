@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import UNSTAGED, Candidate
 from workbench.core.options import SmartStageOptions
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.cut_prediction import predict_cut
-from workbench.core.prediction.node_costs import Costs
 from workbench.core.prediction.predict import predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.viz.boundary.drawing.flow_schema import EditView, FlowBox, KnownCut, Leaf

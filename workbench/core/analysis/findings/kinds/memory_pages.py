@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.core.analysis.findings.finding import Claim
 from workbench.core.analysis.findings.step_account import StepAccount
-from workbench.core.prediction.node_costs import FAULT_NS
+from workbench.core.prediction.costs.node_costs import FAULT_NS
 from workbench.number_words import duration, integer
 
 # More would say that ops do nothing else.

@@ -12,8 +12,8 @@ from tests.builders.traces import make_trace, timed_trace
 from workbench.core.boundary.boundary import Boundary
 from workbench.core.boundary.candidates import Candidate, CandidateStage
 from workbench.core.boundary.legality import boundary_of
-from workbench.core.prediction.added_ops import AddedOp
-from workbench.core.prediction.node_costs import Costs
+from workbench.core.prediction.costs.added_ops import AddedOp
+from workbench.core.prediction.costs.node_costs import Costs
 from workbench.core.prediction.predict import node_costs, predict
 from workbench.core.trace.meta import UntracedSteps
 from workbench.core.what_if.costs.graph_costs import costs_in

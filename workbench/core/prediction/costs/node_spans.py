@@ -11,11 +11,11 @@ import pandas as pd
 
 from workbench.core.graph import op_types
 from workbench.core.graph.graph_view import Bools, GraphView
-from workbench.core.prediction.added_ops import AddedOp, added_ops
-from workbench.core.prediction.disturbed import few_and_long, is_disturbed, undisturbed
-from workbench.core.prediction.handling import Handling, handling_of
-from workbench.core.prediction.shared_cores import shared_cores
-from workbench.core.prediction.whole_steps import client_ns_of, step_scales_of
+from workbench.core.prediction.costs.added_ops import AddedOp, added_ops
+from workbench.core.prediction.costs.disturbed import few_and_long, is_disturbed, undisturbed
+from workbench.core.prediction.costs.handling import Handling, handling_of
+from workbench.core.prediction.costs.shared_cores import shared_cores
+from workbench.core.prediction.costs.whole_steps import client_ns_of, step_scales_of
 from workbench.core.simulation.intra_op import splits_work
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.core.graph.graph_view import GraphView
-from workbench.core.prediction.node_spans import InputSpans
+from workbench.core.prediction.costs.node_spans import InputSpans
 from workbench.core.simulation.pipeline import Input, outside_ops
 
 # A caller that takes out of these waits for what other threads put in.

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.builders.step_traces import US
 from tests.builders.traces import START_NS, make_trace
-from workbench.core.prediction.handling import handling_of
+from workbench.core.prediction.costs.handling import handling_of
 
 TRACKS = [("Main step", "step", 0, ""), ("Inter-op 0", "inter_op", 0, "")]
 

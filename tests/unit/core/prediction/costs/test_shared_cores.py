@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workbench.core.prediction.shared_cores import SharedCores, shared_cores
+from workbench.core.prediction.costs.shared_cores import SharedCores, shared_cores
 
 # A split op from 0 to 10, one beside another op from 20 to 40, two side by side from 50 to 60.
 EVENTS = pd.DataFrame(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.core.graph.graph_view import Bools, GraphView
-from workbench.core.prediction.added_ops import AddedOp
+from workbench.core.prediction.costs.added_ops import AddedOp
 from workbench.core.simulation.dispatch import NORMAL, Dispatch
 from workbench.core.simulation.list_schedule import Scheduled, schedule
 from workbench.core.simulation.pipeline import Input, PipelineStage, Work, outside_ops

@@ -1,0 +1,1 @@
+"""Trace → what ops, inputs and the executor cost in the setting that was traced."""
