@@ -77,7 +77,7 @@ test-gpu: cuda ## On a machine with an NVIDIA GPU: lookups beside the CPU's, sta
 	@$(BIN)/python -m pytest -q tests/gpu
 
 # Unit and integration tests in one: while those of sessions wait, others compute.
-test: $(NATIVE) native-test ## All tests but slow ones, about 20 minutes on 2 cores
+test: $(NATIVE) native-test ## All tests but slow ones, about 13 minutes on 2 cores
 	@echo "Unit and integration tests (some minutes)"
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" tests/unit tests/integration
 	@$(MAKE) --no-print-directory ui

@@ -98,10 +98,11 @@ def test_a_fused_graph_takes_what_its_own_steps_took(monkeypatch):
     monkeypatch.setattr(known_graphs, "sampled_graphs", sampled)
     found = wb.predict(trace, program, ["auto_fused"], progress=False).of("auto fused")
     (known,) = kept[0].values()
-    untraced_ms = known.sample.trace.meta.untraced.step_ns / 1e6
-    assert "WorkbenchMatMul" in set(known.sample.trace.nodes["op"])
+    (sample,) = known.samples.values()
+    untraced_ms = sample.trace.meta.untraced.step_ns / 1e6
+    assert "WorkbenchMatMul" in set(sample.trace.nodes["op"])
     # As long as its own steps, and compared with those that ran beside them.
-    assert found.ratio == pytest.approx(known.sample.beside_ns / 1e6 / untraced_ms, rel=0.1)
+    assert found.ratio == pytest.approx(sample.beside_ns / 1e6 / untraced_ms, rel=0.1)
 
 
 @pytest.mark.usefixtures("held")

@@ -32,9 +32,8 @@ _EXAMPLES = """examples:
   workbench trace dlrm --out off.parquet
   workbench predict dlrm --trace off.parquet
 
-The model is traced once, without any toggle; every setting is then simulated, none is run. Fused
-lookups, layers and columns of text cost what a calibration of this machine says, which takes a
-minute once and is kept in the user's cache directory.
+The model is traced once, without any toggle, and so are a few steps of each fused graph and of the
+inline executor. Every setting is then simulated from these steps.
 """
 
 

@@ -22,10 +22,10 @@ _NOT_MEASURED = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Sample:
-    """A few traced steps of another graph than the traced one.
+    """A few traced steps of another graph than the traced one, or on another kind of executor.
 
     Attributes:
-      trace: of it, on the normal executor, with untraced steps noted in it.
+      trace: of warm steps, with untraced steps noted in it.
       beside_ns: time of a step of the traced setting, measured beside it; 0 where it was not.
     """
 
@@ -35,7 +35,7 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Base:
-    """What settings are predicted from that build the same fused lookups.
+    """What settings are predicted from that build the same fused lookups and run ops alike.
 
     Attributes:
       view: the graph that ran.

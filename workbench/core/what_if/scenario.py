@@ -6,6 +6,7 @@ import dataclasses
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import require_at_least
+from workbench.core.simulation.dispatch import dispatch_of
 from workbench.core.what_if.faster import Faster
 from workbench.errors import OptionError
 from workbench.number_words import counted
@@ -42,6 +43,12 @@ class Scenario:
         """Which graph the program builds for it."""
         on = self.optimizations
         return GraphKey(staged=on.stage is not None, fused=on.fused_embeddings)
+
+    @property
+    def sample(self) -> SampleKey:
+        """Which traced steps tell how long its ops take."""
+        on = self.optimizations
+        return SampleKey(fused=on.fused_embeddings, serial=dispatch_of(on.executor).serial)
 
     @property
     def effort(self) -> int:
@@ -100,3 +107,17 @@ class GraphKey:
 
     staged: bool = False
     fused: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SampleKey:
+    """What decides how long the ops of a step take, as far as only traced steps tell.
+
+    Attributes:
+      fused: version of its fused lookups; None for stock ones.
+      serial: whether its ops run one after the other, on one thread: none beside another, and each
+        with what the one before has left in the core's caches.
+    """
+
+    fused: str | None = None
+    serial: bool = False

@@ -17,7 +17,7 @@ from workbench.core.prediction.doubts import UNEVEN, Doubt, named_ops
 from workbench.core.prediction.predict import predict
 from workbench.core.prediction.prediction import Prediction
 from workbench.core.prediction.replay import Replay
-from workbench.core.simulation.dispatch import dispatch_of
+from workbench.core.simulation.dispatch import INLINE, NORMAL, dispatch_of
 from workbench.core.toggles.toggle import Choice
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.base import Base, Sample, base_of
@@ -25,7 +25,7 @@ from workbench.core.what_if.costs.batch_costs import costs_at_batch
 from workbench.core.what_if.costs.graph_costs import costs_in
 from workbench.core.what_if.faster import faster_costs
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
-from workbench.core.what_if.scenario import GraphKey, Scenario
+from workbench.core.what_if.scenario import GraphKey, SampleKey, Scenario
 from workbench.core.what_if.scenario_candidate import plan_words, staged_as
 from workbench.errors import PlanError
 
@@ -60,12 +60,13 @@ class KnownGraph:
 
     Attributes:
       boundary: the graph, and what may run ahead in it; None where there is no such graph.
-      sample: a few steps of it, where its lookups are others than those of the trace.
+      samples: a few steps of it, by what decides how long its ops take, where that isn't as in the
+        trace; without stages.
       problem: why there is no graph, or nothing of it may run ahead: a clause.
     """
 
     boundary: Boundary | None = None
-    sample: Sample | None = None
+    samples: Mapping[SampleKey, Sample] = dataclasses.field(default_factory=dict)
     problem: str = ""
 
 
@@ -181,7 +182,7 @@ class Predictor:
             return Withheld(scenario=scenario, reason=known.problem or _NO_SIDE)
         if on.smart_stage and on.smart_stage.stale_lookups:
             return Withheld(scenario=scenario, reason=_STALE)
-        base = self._base_of(scenario.graph)
+        base = self._base_of(scenario.sample)
         if base is None or base.problem:
             sampled = self.graphs.get(GraphKey(fused=scenario.graph.fused))
             unknown = sampled.problem if sampled and sampled.problem else _NO_SAMPLE
@@ -201,23 +202,32 @@ class Predictor:
             found = _tried(predict(known.boundary, stock, chosen, cores=cores), found)
         return self._predicted(base, scenario, found, chosen)
 
-    def _base_of(self, key: GraphKey) -> Base | None:
-        """What settings of a graph are predicted from; kept."""
-        if key.fused == self.traced.graph.fused:
+    def _base_of(self, key: SampleKey) -> Base | None:
+        """What settings are predicted from whose ops take as long; kept."""
+        if key == self.traced.sample:
             return self.base
-        if key.fused not in self._bases:
-            assert self.replay is not None
-            known = self.graphs.get(GraphKey(fused=key.fused))
-            found = None
-            if known is not None and known.boundary is not None and known.sample is not None:
-                view, sample = known.boundary.view, known.sample
-                beside_ns = sample.beside_ns or 1e6 * self.replay.untraced_ms
-                found = base_of(sample.trace, view, dispatch_of(None), beside_ns)
-            self._bases[key.fused] = found
-        return self._bases[key.fused]
+        if key not in self._bases:
+            found = self._sampled(key)
+            if found is None and key.fused == self.traced.graph.fused:
+                found = self.base
+            elif found is None and key.serial:
+                found = self._base_of(SampleKey(fused=key.fused))
+            self._bases[key] = found
+        return self._bases[key]
+
+    def _sampled(self, key: SampleKey) -> Base | None:
+        """The same from a sample; None where there is none."""
+        assert self.replay is not None
+        known = self.graphs.get(GraphKey(fused=key.fused))
+        sample = known.samples.get(key) if known else None
+        if known is None or known.boundary is None or sample is None:
+            return None
+        beside_ns = sample.beside_ns or 1e6 * self.replay.untraced_ms
+        dispatch = INLINE if key.serial else NORMAL
+        return base_of(sample.trace, known.boundary.view, dispatch, beside_ns)
 
     @functools.cached_property
-    def _bases(self) -> dict[str | None, Base | None]:
+    def _bases(self) -> dict[SampleKey, Base | None]:
         return {}
 
     def _changed(
@@ -247,12 +257,13 @@ class Predictor:
         threads, ratio = scenario.inter_op_threads, scenario.batch_ratio
         wanted = (scenario.graph, executor, threads, ratio, scenario.faster)
         if wanted not in self._kept:
-            if scenario.graph not in self._in_graphs:
+            known_as = (scenario.graph, base)
+            if known_as not in self._in_graphs:
                 assert base.costs is not None
-                self._in_graphs[scenario.graph] = costs_in(
+                self._in_graphs[known_as] = costs_in(
                     base.costs, base.view, boundary.view, boundary.step
                 )
-            costs = self._in_graphs[scenario.graph].dispatched(dispatch_of(executor))
+            costs = self._in_graphs[known_as].dispatched(dispatch_of(executor))
             if threads:
                 costs = dataclasses.replace(costs, inter_op_threads=threads)
             costs = costs_at_batch(costs, boundary.view, ratio)
@@ -260,8 +271,8 @@ class Predictor:
         return self._kept[wanted]
 
     @functools.cached_property
-    def _in_graphs(self) -> dict[GraphKey, Costs]:
-        """What the nodes of each graph cost in the setting of its base."""
+    def _in_graphs(self) -> dict[tuple[GraphKey, Base], Costs]:
+        """What the nodes of each graph cost in the setting of a base."""
         return {}
 
     @functools.cached_property

@@ -20,10 +20,10 @@ from workbench.experiments.what_if.predict import predicted
 # Predictions may take this share of the time that is left; the rest is for measuring.
 _MOST_SHARE = 0.4
 _NO_SAMPLES = (
-    "Of fused ops nothing is predicted: the budget is too short to trace a few steps of each graph "
-    "that has them."
+    "Of fused ops and of ops that run one after the other nothing is predicted: the budget is too "
+    "short to trace a few steps of them."
 )
-# Seconds of a few traced steps of a graph, beside building it and opening its session.
+# Seconds of a few traced steps, beside building the graph.
 _SAMPLE_S = 2.5
 
 
@@ -80,14 +80,15 @@ def search_input_of(
 
     def needed_s() -> float:
         graphs = {scenario.graph for scenario in (before, *scenarios.values())}
-        fused = {key.fused for key in graphs} - {before.graph.fused}
-        return graphs_s(len(graphs) + len(fused)) + _SAMPLE_S * len(fused)
+        samples = {scenario.sample for scenario in scenarios.values()} - {before.sample}
+        fused = {key.fused for key in samples} - {before.graph.fused}
+        return graphs_s(len(graphs) + len(fused)) + _SAMPLE_S * len(samples)
 
     if scenarios and needed_s() > _MOST_SHARE * left_s:
         kept = {
             setting: scenario
             for setting, scenario in scenarios.items()
-            if scenario.graph.fused == before.graph.fused
+            if scenario.sample == before.sample
         }
         if len(kept) < len(scenarios):
             scenarios = kept

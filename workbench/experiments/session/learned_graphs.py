@@ -10,7 +10,7 @@ from workbench.core.boundary.boundary import Boundary
 from workbench.core.optimizations import FUSIONS, Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if.scenario import GraphKey
+from workbench.core.what_if.scenario import GraphKey, SampleKey
 from workbench.core.what_if.what_if import KnownGraph, Predictor, predictor
 from workbench.errors import TraceError
 from workbench.experiments.measurement.progress import Progress
@@ -98,6 +98,7 @@ def learned_graphs(
         graphs, sampled = graphs_and_ids(
             program,
             _keys(staged=not isinstance(program, FunctionProgram)),
+            _samples(),
             baseline.stage or StageOptions(),
             smart_stage,
             traced=baseline,
@@ -114,6 +115,14 @@ def _keys(*, staged: bool = True) -> list[GraphKey]:
     return [
         GraphKey(staged=on, fused=fused)
         for on, fused in itertools.product(stages, (None, *FUSIONS))
+    ]
+
+
+def _samples() -> list[SampleKey]:
+    """All that decides how long ops of a program take."""
+    return [
+        SampleKey(fused=fused, serial=serial)
+        for serial, fused in itertools.product((False, True), (None, *FUSIONS))
     ]
 
 

@@ -13,7 +13,7 @@ from workbench.core.options import SmartStageOptions, StageOptions
 from workbench.core.prediction.traced_graph import traced_graph
 from workbench.core.toggles.toggle import Choice
 from workbench.core.trace.trace import Trace
-from workbench.core.what_if.scenario import GraphKey, Scenario
+from workbench.core.what_if.scenario import GraphKey, SampleKey, Scenario
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.experiments.comparison.applicable_toggles import NO_STAGE, no_lookup
 from workbench.experiments.measurement.progress import Progress
@@ -32,6 +32,7 @@ NO_PROGRAM = "what the program builds for it is not known without the program; g
 def known_graphs(
     program: AnyProgram,
     keys: Iterable[GraphKey],
+    samples: Iterable[SampleKey],
     stage: StageOptions,
     smart_stage: SmartStageOptions,
     *,
@@ -40,11 +41,10 @@ def known_graphs(
 ) -> dict[GraphKey, KnownGraph]:
     """Builds the program's graphs in a child process, and traces a few steps of some.
 
-    Those are graphs whose lookups are fused in another way than those of the trace.
-
     Args:
       program: what is built.
       keys: which graphs.
+      samples: of which steps are traced; not those that are as in the trace.
       stage: options of the user's own stage, where a graph has it.
       smart_stage: what decides what may run ahead.
       traced: the setting that the trace is of; its graph is built, too.
@@ -54,13 +54,14 @@ def known_graphs(
       RunError, KeyboardInterrupt: as `compare`.
     """
     return graphs_and_ids(
-        program, keys, stage, smart_stage, traced=traced, with_ids=False, shown=shown
+        program, keys, samples, stage, smart_stage, traced=traced, with_ids=False, shown=shown
     )[0]
 
 
 def graphs_and_ids(
     program: AnyProgram,
     keys: Iterable[GraphKey],
+    samples: Iterable[SampleKey],
     stage: StageOptions,
     smart_stage: SmartStageOptions,
     *,
@@ -73,7 +74,7 @@ def graphs_and_ids(
     The latter are None of a program without tables.
 
     Args:
-      program, keys, stage, smart_stage, traced, shown: as of `known_graphs`.
+      program, keys, samples, stage, smart_stage, traced, shown: as of `known_graphs`.
       with_ids: whether ids are fetched.
 
     Raises:
@@ -81,23 +82,23 @@ def graphs_and_ids(
     """
     shown.phase("Building the graphs", GRAPHS)
     plain = Variant(label="predict", optimizations=Optimizations(chosen=traced.chosen))
-    before, wanted = Scenario(optimizations=traced).graph, list(keys)
+    before = Scenario(optimizations=traced)
+    to_sample = [each for each in dict.fromkeys(samples) if each != before.sample]
     # A sample is of the graph without a stage of the user's own.
-    fused = dict.fromkeys(key.fused for key in wanted if key.fused != before.fused)
-    samples = [GraphKey(fused=each) for each in fused]
+    unstaged = [GraphKey(fused=each.fused) for each in to_sample]
     with started_workers([(plain.label, program)], [plain.environment]) as workers:
         graphs = {
             key: _known(workers[0], key, stage, smart_stage, traced.chosen)
-            for key in dict.fromkeys([before, *wanted, *samples])
+            for key in dict.fromkeys([before.graph, *keys, *unstaged])
         }
         sampled = None
         if with_ids and _has_tables(graphs):
             shown.phase(f"Fetching the ids of {_BATCHES} batches", IDS)
             sampled = workers[0].call(SampleIds(batches=_BATCHES, chosen=traced.chosen))
-        there = [key for key in samples if graphs[key].boundary is not None]
+        there = {key: graphs[key] for key in unstaged if graphs[key].boundary is not None}
         if there:
             shown.phase(f"Tracing a few steps of {counted(len(there), 'graph')}", COSTS)
-            graphs |= sampled_graphs(workers[0], {key: graphs[key] for key in there}, traced)
+            graphs |= sampled_graphs(workers[0], there, to_sample, traced)
     return graphs, sampled
 
 

@@ -37,10 +37,11 @@ def predict(
 ) -> Predictions:
     """Predicts what each toggle and their combinations would give, from one trace.
 
-    A child process builds the graph of each toggle. Of graphs whose lookups are fused in another
-    way than the traced ones it also traces a few steps, beside steps of the traced setting: no
-    other trace tells what their ops take. That is two or three seconds for each. Stages,
-    executors, threads, cores and batches are simulated, and so is every combination.
+    A child process builds the graph of each toggle. It also traces a few steps, beside steps of the
+    traced setting, where no other trace tells what ops take: of graphs whose lookups are fused in
+    another way than the traced ones, and of the inline executor, which runs no op beside another.
+    That is two or three seconds for each. Stages, the cost model executor, threads, cores and
+    batches are simulated, and so is every combination.
 
     Args:
       trace: of the program, taken by `trace` or by a `CaptureHook` after some untraced steps.
@@ -113,10 +114,10 @@ def predicted(
         return what_if(trace, before, graphs_of_trace(trace, keys), scenarios)
     shown = Progress(progress)
     try:
-        keys = [scenario.graph for scenario in scenarios]
         graphs = known_graphs(
             program,
-            keys,
+            [scenario.graph for scenario in scenarios],
+            [scenario.sample for scenario in scenarios],
             *options,
             traced=before.optimizations,
             shown=shown,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from workbench.core.optimizations import Optimizations
+from workbench.core.options import ExecutorPolicy
 from workbench.core.what_if.base import Sample
-from workbench.core.what_if.scenario import GraphKey
+from workbench.core.what_if.scenario import GraphKey, SampleKey
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import RunError, WorkbenchError
 from workbench.experiments.worker.process import Worker
@@ -26,13 +27,17 @@ _PILOT_STEPS, _BLOCK_S, _MOST_BLOCK = 5, 0.25, 300
 
 
 def sampled_graphs(
-    worker: Worker, graphs: Mapping[GraphKey, KnownGraph], traced: Optimizations
+    worker: Worker,
+    graphs: Mapping[GraphKey, KnownGraph],
+    keys: Iterable[SampleKey],
+    traced: Optimizations,
 ) -> dict[GraphKey, KnownGraph]:
-    """The graphs, each with a sample of its steps.
+    """The graphs, each with samples of its steps.
 
     Args:
       worker: has the program.
       graphs: without a stage of the user's own.
+      keys: the samples; those of other graphs are left out.
       traced: what all is compared with. Where it has no stage, its steps are run beside each.
 
     Raises:
@@ -44,21 +49,23 @@ def sampled_graphs(
     if beside:
         worker.call(Open(session="beside", optimizations=plain, recorded=True))
         worker.call(RunBlock(session="beside", steps=WARM_UP_STEPS))
-    normal = dataclasses.replace(plain, executor=None)
-    return {
-        key: _with_sample(
-            worker, known, dataclasses.replace(normal, fused_embeddings=key.fused), beside
-        )
-        for key, known in graphs.items()
-    }
-
-
-def _with_sample(worker: Worker, known: KnownGraph, on: Optimizations, beside: bool) -> KnownGraph:
-    try:
-        return dataclasses.replace(known, sample=_sample(worker, on, beside))
-    except WorkbenchError as error:
-        # Another graph may run; of this one nothing is predicted.
-        return dataclasses.replace(known, problem=f"its steps cannot be traced: {error}")
+    found = dict(graphs)
+    for key in keys:
+        graph = GraphKey(fused=key.fused)
+        if graph in found:
+            executor = ExecutorPolicy.INLINE if key.serial else None
+            on = dataclasses.replace(plain, fused_embeddings=key.fused, executor=executor)
+            try:
+                sample = _sample(worker, on, beside)
+            except WorkbenchError as error:
+                if key.fused != traced.fused_embeddings and not key.serial:
+                    # Another graph may run; of this one nothing is predicted.
+                    why = f"its steps cannot be traced: {error}"
+                    found[graph] = dataclasses.replace(found[graph], problem=why)
+                continue
+            samples = {**found[graph].samples, key: sample}
+            found[graph] = dataclasses.replace(found[graph], samples=samples)
+    return found
 
 
 def _sample(worker: Worker, on: Optimizations, beside: bool) -> Sample:

@@ -24,7 +24,7 @@ from workbench.core.trace.trace import Trace
 from workbench.core.what_if.base import Sample
 from workbench.core.what_if.faster import Faster
 from workbench.core.what_if.predictions import Predictions
-from workbench.core.what_if.scenario import GraphKey, Scenario
+from workbench.core.what_if.scenario import GraphKey, SampleKey, Scenario
 from workbench.core.what_if.what_if import KnownGraph, predictor, what_if
 from workbench.errors import OptionError, TraceError
 
@@ -203,7 +203,7 @@ def fused_sample(*, slower: float = 1.0, beside_ms: float = 0.0) -> KnownGraph:
     untraced = UntracedSteps(steps=60, step_ns=round(slower * 19.8e6), cpu_ns=round(slower * 9.8e6))
     trace = timed_trace(steps, title="tiny", untraced=untraced, source_cores=0.0)
     sample = Sample(trace=trace, beside_ns=beside_ms * 1e6)
-    return KnownGraph(boundary=boundary(FUSED), sample=sample)
+    return KnownGraph(boundary=boundary(FUSED), samples={SampleKey(fused="v1"): sample})
 
 
 def test_a_fused_graph_is_predicted_from_a_sample_of_its_steps():
@@ -228,14 +228,56 @@ def test_a_machine_that_is_slower_by_then_has_the_same_ratio():
 
 def test_an_interval_is_wider_where_the_replay_of_the_sample_does_not_hold():
     exact, loose = fused_sample(), fused_sample()
-    assert loose.sample is not None
-    sample = dataclasses.replace(loose.sample, trace=with_rests(loose.sample.trace, 1.2))
+    (held,) = loose.samples.values()
+    sample = dataclasses.replace(held, trace=with_rests(held.trace, 1.2))
+    samples = {SampleKey(fused="v1"): sample}
     found = [
         predicted(ON_FUSED, fused=each).of("fused V1")
-        for each in (exact, dataclasses.replace(loose, sample=sample))
+        for each in (exact, dataclasses.replace(loose, samples=samples))
     ]
     half, wider = (each.high_ms / each.step_ms - 1 for each in found if each is not None)
     assert wider - half == pytest.approx(1 - 1 / 1.2, abs=0.01)
+
+
+def inline_sample() -> dict[SampleKey, Sample]:
+    """Steps of one op after the other, in which parsing takes 0.4 ms less."""
+    steps = [(name, op, ms - 0.4 * (name == "parse")) for name, op, ms in STEP]
+    untraced = UntracedSteps(steps=60, step_ns=20_200_000, cpu_ns=10_200_000)
+    trace = timed_trace(steps, title="tiny", untraced=untraced, source_cores=0.0)
+    return {SampleKey(serial=True): Sample(trace=trace, beside_ns=20.6e6)}
+
+
+def test_ops_that_run_one_after_the_other_take_what_they_took_so():
+    both = Optimizations(stage=StageOptions(), executor=ExecutorPolicy.INLINE)
+    staged = KnownGraph(boundary=boundary(STAGED))
+    without, found = (
+        what_if(
+            traced(),
+            Scenario(),
+            {
+                GraphKey(): KnownGraph(boundary=boundary(MODEL), samples=samples),
+                GraphKey(staged=True): staged,
+            },
+            [ON_INLINE, Scenario(optimizations=both), ON_STAGE],
+        )
+        for samples in ({}, inline_sample())
+    )
+    inline = found.of("inline executor")
+    assert inline is not None
+    assert inline.ratio == pytest.approx(20.6 / 20.2, rel=0.005)
+    before, now = (each.of("stage + inline executor") for each in (without, found))
+    assert before is not None and now is not None
+    assert before.step_ms - now.step_ms == pytest.approx(0.4, abs=0.05)
+    # Where ops run beside each other they take what the trace says.
+    assert found.of("stage") == without.of("stage")
+
+
+def test_an_inline_executor_without_a_sample_takes_the_ops_of_other_steps():
+    on = Optimizations(fused_embeddings="v1", executor=ExecutorPolicy.INLINE)
+    found = predicted(ON_INLINE, Scenario(optimizations=on), fused=fused_sample())
+    inline, fused = found.of("inline executor"), found.of("fused V1 + inline executor")
+    assert inline is not None and fused is not None
+    assert inline.step_ms - fused.step_ms == pytest.approx(0.8, rel=0.02)
 
 
 def test_a_fused_graph_without_a_sample_is_withheld():

@@ -32,7 +32,7 @@ from workbench.core.toggles.stock import GRAPPLER, XLA
 from workbench.core.toggles.toggle import Toggle
 from workbench.core.what_if.base import Sample
 from workbench.core.what_if.predictions import Predicted, Withheld
-from workbench.core.what_if.scenario import GraphKey
+from workbench.core.what_if.scenario import GraphKey, SampleKey
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import DataError, OptionError, OutputError, TraceError
 from workbench.experiments.program.program import Program
@@ -126,7 +126,8 @@ def with_sample() -> Session:
     made = session(graphs=True)
     known = learned()
     sample = Sample(trace=with_trace(measured([OFF])).variants[0].trace, beside_ns=2e6)
-    fused = KnownGraph(boundary=known.graphs[GraphKey()].boundary, sample=sample)
+    samples = {SampleKey(fused="auto"): sample}
+    fused = KnownGraph(boundary=known.graphs[GraphKey()].boundary, samples=samples)
     graphs = {**known.graphs, GraphKey(fused="auto"): fused}
     made._foreseen.known = dataclasses.replace(known, graphs=graphs)
     return made
@@ -151,7 +152,7 @@ def test_a_session_of_before_there_were_samples_loads_without_its_estimates(tmp_
     index = json.loads((tmp_path / "session.json").read_text())
     for each in index["learned"]["graphs"]:
         each.update(added_ns=[[1, 2.0]], likened=[[1, "train", 2.0]])
-        each.pop("beside_ns", None)
+        each.pop("samples", None)
     (tmp_path / "session.json").write_text(json.dumps(index))
     assert isinstance(load_session(tmp_path).predict(STAGE), Predicted)
 
@@ -301,7 +302,9 @@ DAMAGED: list[tuple[Edit, str]] = [
         "has 11 nodes, and others are named",
     ),
     (
-        lambda index: index["learned"]["graphs"][-1].update(beside_ns="1"),
+        lambda index: index["learned"]["graphs"][-1].update(
+            samples=[{"fused": None, "serial": False, "beside_ns": "1"}]
+        ),
         "beside_ns is '1'; expected",
     ),
 ]

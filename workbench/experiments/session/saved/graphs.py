@@ -1,4 +1,4 @@
-"""Learned graphs ↔ files: a boundary and a sample each, and what else a prediction reads of it."""
+"""Learned graphs ↔ files: a boundary and samples each, and what else a prediction reads of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.core.boundary.boundary_file import boundary_from_bytes, boundary_
 from workbench.core.optimizations import Optimizations
 from workbench.core.trace.trace import load_trace
 from workbench.core.what_if.base import Sample
-from workbench.core.what_if.scenario import GraphKey
+from workbench.core.what_if.scenario import GraphKey, SampleKey
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import DataError
 from workbench.experiments.comparison.comparison_file import FileError
@@ -42,8 +42,17 @@ def write_graphs(learned: LearnedGraphs, folder: Path) -> None:
     for number, known in enumerate(learned.graphs.values()):
         if known.boundary is not None:
             _file(folder, number).write_bytes(boundary_to_bytes(known.boundary))
-        if known.sample is not None:
-            known.sample.trace.save(_sample(folder, number))
+        for place, sample in enumerate(known.samples.values()):
+            sample.trace.save(_sample(folder, number, place))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _SampleDocument:
+    """A sample, without its trace."""
+
+    fused: str | None
+    serial: bool
+    beside_ns: float
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,8 +63,7 @@ class _GraphDocument:
     fused: str | None
     problem: str
     nodes: int | None
-    # Of its sample; None where it has none.
-    beside_ns: float | None = None
+    samples: tuple[_SampleDocument, ...] = ()
     shared_names: tuple[tuple[int, str], ...] = ()
     functions: tuple[tuple[int, tuple[str, ...]], ...] = ()
     captures: tuple[tuple[int, str], ...] = ()
@@ -103,7 +111,10 @@ def _of_nodes(known: KnownGraph) -> dict[str, Any]:
     view = known.boundary.view
     return {
         "nodes": len(view),
-        "beside_ns": known.sample.beside_ns if known.sample else None,
+        "samples": [
+            {**dataclasses.asdict(key), "beside_ns": sample.beside_ns}
+            for key, sample in known.samples.items()
+        ],
         "shared_names": list(view.shared_names.items()),
         "functions": list(view.functions.items()),
         "captures": list(view.captures.items()),
@@ -136,11 +147,14 @@ def _graph_from(document: _GraphDocument, folder: Path, number: int) -> KnownGra
         functions=dict(document.functions),
         captures=dict(document.captures),
     )
-    sample = None
-    if document.beside_ns is not None:
-        sample = Sample(trace=load_trace(_sample(folder, number)), beside_ns=document.beside_ns)
+    samples = {
+        SampleKey(fused=each.fused, serial=each.serial): Sample(
+            trace=load_trace(_sample(folder, number, place)), beside_ns=each.beside_ns
+        )
+        for place, each in enumerate(document.samples)
+    }
     return KnownGraph(
-        boundary=dataclasses.replace(boundary, view=view), sample=sample, problem=document.problem
+        boundary=dataclasses.replace(boundary, view=view), samples=samples, problem=document.problem
     )
 
 
@@ -148,5 +162,5 @@ def _file(folder: Path, number: int) -> Path:
     return folder / f"graph-{number}.json.gz"
 
 
-def _sample(folder: Path, number: int) -> Path:
-    return folder / f"sample-{number}.parquet"
+def _sample(folder: Path, number: int, place: int) -> Path:
+    return folder / f"sample-{number}-{place}.parquet"
