@@ -9,6 +9,8 @@ from workbench.core.options import ExecutorPolicy
 # TensorFlow's executor gives a node to another thread when it has taken more than 8,000 cycles:
 # 3 µs on a core of 2.7 GHz.
 _SHORT_NS = 3_000.0
+# The cost model executor keeps nodes up to this on a thread, as many as take so long at a time.
+_BATCH_NS = 5_000.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -18,13 +20,16 @@ class Dispatch:
     Attributes:
       op_ns: what it takes between two ops of one thread.
       serial: a run's nodes all run on the thread that began it, not on the inter-op pool.
+      calls: the thread that begins a run is one of its threads, and polls where it has no node:
+        nothing wakes it.
       by_path: of the nodes that are ready, the one with the longest path behind it goes first, to
-        whichever thread is free; otherwise a thread keeps the short nodes that it made ready.
+        whichever thread is free.
       short_ns: nodes up to this stay on the thread that made them ready.
     """
 
     op_ns: float
     serial: bool = False
+    calls: bool = False
     by_path: bool = False
     short_ns: float = _SHORT_NS
 
@@ -33,8 +38,8 @@ class Dispatch:
 # nodes, 1 and 2 threads. Inline takes a third of it: 86 ns for a scalar op of a chain, where stock
 # takes 280.
 NORMAL = Dispatch(op_ns=300.0)
-INLINE = Dispatch(op_ns=100.0, serial=True)
-COST_MODEL = Dispatch(op_ns=300.0, by_path=True)
+INLINE = Dispatch(op_ns=100.0, serial=True, calls=True)
+COST_MODEL = Dispatch(op_ns=300.0, calls=True, by_path=True, short_ns=_BATCH_NS)
 
 
 def dispatch_of(policy: ExecutorPolicy | str | None) -> Dispatch:

@@ -20,6 +20,8 @@ from workbench.core.simulation.running_nodes import Running, RunningNodes
 _PIECES = 16
 # Stands for the thread of an input, which is none of the inter-op pool.
 _NO_THREAD = -1
+# The thread that begins a side.
+_CALLER = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,7 @@ def schedule(
     split = [False] * len(view) if splits is None else splits.tolist()
     idle = list(range(threads))
     # The thread that is awake: a step begins on one.
-    awake = 0
+    awake = _CALLER
     # So many stretches end before the last input has delivered.
     delivered = 0
     lengths: list[float] = []
@@ -114,7 +116,8 @@ def schedule(
             if taken is None:
                 resting.append(thread)
                 continue
-            after_ns = 0.0 if thread == awake else wake_ns
+            is_awake = thread == awake or (dispatch.calls and thread == _CALLER)
+            after_ns = 0.0 if is_awake else wake_ns
             running.add(Running(after_ns + span[taken], taken, thread, wide[taken], split[taken]))
         idle = resting
         if not running.nodes:
@@ -181,7 +184,7 @@ def _ready_nodes(
     view: GraphView, chosen: Bools, span_ns: np.ndarray, threads: int, dispatch: Dispatch
 ) -> ReadyNodes:
     if dispatch.by_path:
-        return ByPath(_longest_paths(view, chosen, span_ns))
+        return ByPath(_longest_paths(view, chosen, span_ns), span_ns, threads, dispatch.short_ns)
     return KeepingShort(span_ns, threads, dispatch.short_ns)
 
 

@@ -9,6 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
+# A thread shares what it keeps once that is so many batches.
+_SHARED_BATCHES = 4
+
 
 class ReadyNodes(Protocol):
     """Nodes that wait for nothing but a thread."""
@@ -57,17 +60,53 @@ class KeepingShort:
 
 
 class ByPath:
-    """The node with the longest path behind it goes first, to whichever thread is free."""
+    """As the cost model executor: of long nodes that with the longest path behind it goes first.
 
-    def __init__(self, path_ns: Sequence[float]) -> None:
+    A thread keeps the short nodes that it makes ready, until one with a longer path waits. From a
+    thread that keeps many, one that has none takes half.
+    """
+
+    def __init__(
+        self, path_ns: Sequence[float], span_ns: np.ndarray, threads: int, short_ns: float
+    ) -> None:
         self._path_ns = path_ns
-        self._nodes: list[tuple[float, int]] = []
+        self._span_ns = span_ns.tolist()
+        self._short_ns = short_ns
+        self._common: list[tuple[float, int]] = []
+        self._kept: list[list[tuple[float, int]]] = [[] for _ in range(threads)]
+        # What a thread has run since it last gave way to another one's node.
+        self._since_ns = [0.0] * threads
 
-    def add(self, _thread: int | None, nodes: Sequence[int], /) -> None:
+    def add(self, thread: int | None, nodes: Sequence[int], /) -> None:
         """See `ReadyNodes`."""
-        for node in nodes:
-            heapq.heappush(self._nodes, (-self._path_ns[node], node))
+        entries = sorted((-self._path_ns[node], node) for node in nodes)
+        kept = [] if thread is None else self._kept[thread]
+        for entry in entries:
+            is_short = thread is not None and self._span_ns[entry[1]] <= self._short_ns
+            heapq.heappush(kept if is_short else self._common, entry)
 
-    def take(self, _thread: int, /) -> int | None:
+    def take(self, thread: int, /) -> int | None:
         """See `ReadyNodes`."""
-        return heapq.heappop(self._nodes)[1] if self._nodes else None
+        kept = self._kept[thread]
+        if kept and self._since_ns[thread] > self._short_ns:
+            self._since_ns[thread] = 0.0
+            if self._common and self._common[0] < kept[0]:
+                self._common = [*heapq.merge(self._common, sorted(kept))]
+                kept.clear()
+        if not kept and not self._common:
+            kept.extend(self._taken_from_others())
+        if not kept and not self._common:
+            return None
+        node = heapq.heappop(kept or self._common)[1]
+        self._since_ns[thread] += self._span_ns[node]
+        return node
+
+    def _taken_from_others(self) -> list[tuple[float, int]]:
+        """Half of what one thread keeps that has several batches of it."""
+        for other in self._kept:
+            if sum(self._span_ns[node] for _, node in other) > _SHARED_BATCHES * self._short_ns:
+                other.sort()
+                taken = other[len(other) // 2 :]
+                del other[len(other) // 2 :]
+                return taken
+        return []

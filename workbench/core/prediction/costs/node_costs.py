@@ -126,7 +126,7 @@ class Costs:
             saved = (self.between_ns - between_ns) * self.runs
             span_ns = np.maximum(span_ns - (saved if lanes is None else saved / lanes), 0.0)
         # On a pool a step begins by waking a thread, and ends by waking its client.
-        woken_ns = 2 * self.wake_ns * (dispatch.serial - self.dispatch.serial)
+        woken_ns = 2 * self.wake_ns * (dispatch.calls - self.dispatch.calls)
         return dataclasses.replace(
             self,
             span_ns=span_ns,
