@@ -60,7 +60,8 @@ def node_costs(trace: Trace, view: GraphView, dispatch: Dispatch = NORMAL) -> Co
         inputs={
             spans.node: input_cost(spans, view, used, untraced.step_ns) for spans in seen.inputs
         },
-        client_ns=seen.client_ns or CALL_NS,
+        client_ns=seen.client.ns or CALL_NS,
+        calling_ns=seen.client.calling_ns,
         faults_ns=FAULT_NS * (untraced.page_faults or 0),
         added=tuple(each for side in sides for each in side.added),
         unmatched_ns=sum(side.unmatched_ns for side in sides),

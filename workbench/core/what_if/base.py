@@ -26,7 +26,8 @@ class Sample:
 
     Attributes:
       trace: of warm steps, with untraced steps noted in it.
-      beside_ns: time of a step of the traced setting, measured beside it; 0 where it was not.
+      beside_ns: time of a step of the traced setting, measured beside it, at the speed that the
+        machine had when steps of the trace were untraced; 0 where it was not.
     """
 
     trace: Trace

@@ -21,9 +21,10 @@ from workbench.experiments.worker.wire.messages import Close, Open, RunBlock, St
 # Traced steps of a graph: as many as run in these seconds, within bounds. Each goes with about
 # three others that are not kept.
 _SECONDS, _FEWEST, _MOST = 0.5, 6, 30
-# Steps of a block whose mean is taken, and how many seconds of them count. A machine changes its
-# speed within seconds, so a block stands on both sides of the traced steps.
-_PILOT_STEPS, _BLOCK_S, _MOST_BLOCK = 5, 0.25, 300
+# Blocks of it and of the setting beside take turns, because a machine changes its speed within
+# seconds. Of a block the mean step is taken: steps before it that tell how many it has, how many
+# seconds of them count, and the most.
+_TURNS, _PILOT_STEPS, _BLOCK_S, _MOST_BLOCK = 3, 5, 0.2, 300
 
 
 def sampled_graphs(
@@ -74,19 +75,24 @@ def _sample(worker: Worker, on: Optimizations, beside: bool) -> Sample:
     try:
         step_s = _step_s(worker.call(RunBlock(session="sample", steps=WARM_UP_STEPS)))
         count = min(max(_FEWEST, math.ceil(_SECONDS / step_s)), _MOST)
-        blocks = [_block_ns(worker)] if beside else []
+        blocks = []
+        for _ in range(_TURNS if beside else 0):
+            blocks.append([_block_ns(worker, session) for session in ("beside", "sample")])
         trace = worker.call(TraceSteps(session="sample", steps=count))
-        blocks += [_block_ns(worker)] if beside else []
     finally:
         worker.call(Close(session="sample"))
-    return Sample(trace=trace, beside_ns=float(np.mean(blocks)) if blocks else 0.0)
+    untraced = trace.meta.untraced
+    if not blocks or untraced is None or not untraced.step_ns:
+        return Sample(trace=trace)
+    beside_ns, sample_ns = np.mean(blocks, axis=0)
+    return Sample(trace=trace, beside_ns=float(untraced.step_ns * beside_ns / sample_ns))
 
 
-def _block_ns(worker: Worker) -> float:
-    """The time of a step of the setting beside."""
-    step_s = _step_s(worker.call(RunBlock(session="beside", steps=_PILOT_STEPS, after_rest=True)))
+def _block_ns(worker: Worker, session: str) -> float:
+    """The time of a step of a session."""
+    step_s = _step_s(worker.call(RunBlock(session=session, steps=_PILOT_STEPS, after_rest=True)))
     count = min(max(_FEWEST, math.ceil(_BLOCK_S / step_s)), _MOST_BLOCK)
-    lasted = np.diff(worker.call(RunBlock(session="beside", steps=count, after_rest=True)).ends_ns)
+    lasted = np.diff(worker.call(RunBlock(session=session, steps=count)).ends_ns)
     if not len(lasted):
         raise RunError("the data ended before the steps to trace; repeat the dataset")
     # As the mean of untraced steps: without pauses of the machine.

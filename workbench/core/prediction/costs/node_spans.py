@@ -15,7 +15,7 @@ from workbench.core.prediction.costs.added_ops import AddedOp, added_ops
 from workbench.core.prediction.costs.disturbed import few_and_long, is_disturbed, undisturbed
 from workbench.core.prediction.costs.handling import Handling, handling_of
 from workbench.core.prediction.costs.shared_cores import shared_cores
-from workbench.core.prediction.costs.whole_steps import client_ns_of, step_scales_of
+from workbench.core.prediction.costs.whole_steps import ClientTime, client_time_of, step_scales_of
 from workbench.core.simulation.intra_op import splits_work
 from workbench.core.trace import intervals
 from workbench.core.trace.trace import Trace
@@ -77,8 +77,7 @@ class NodeSpans:
       step: the compute side.
       stages: what ran ahead, by name of the stage.
       inputs: what delivered the items, wherever it ran.
-      client_ns: of a step outside of its ops: before its first one and from its last one to the
-        next call, the medians.
+      client: of a step outside of its ops.
       step_scales: time of all ops of each step against the mean.
       handling: what the executor took beside the ops.
       splits: bool [nodes], which split their work among threads.
@@ -89,7 +88,7 @@ class NodeSpans:
     step: SideSpans
     stages: Mapping[str, SideSpans]
     inputs: tuple[InputSpans, ...]
-    client_ns: float
+    client: ClientTime
     step_scales: tuple[float, ...]
     handling: Handling
     splits: Bools
@@ -105,8 +104,8 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
     """
     count = _Count(trace, view)
     main = count.on("inter_op", "")
-    client_ns = client_ns_of(trace, main, count.is_input[main["node"].to_numpy()])
-    count.share_cores(client_ns)
+    client = client_time_of(trace, main, count.is_input[main["node"].to_numpy()])
+    count.share_cores(client.ns)
     main = count.on("inter_op", "")
     steps = int(main["step"].nunique())
     clients = int((trace.tracks["kind"] == "step").sum())
@@ -124,7 +123,7 @@ def node_spans(trace: Trace, view: GraphView) -> NodeSpans:
         step=count.side(main, steps, "", threads=max(1, clients)),
         stages={name: side for name, side in stages.items() if side.threads},
         inputs=count.inputs(),
-        client_ns=client_ns,
+        client=client,
         step_scales=step_scales_of(main[~count.is_input[main["node"].to_numpy()]]),
         handling=handling_of(main),
         splits=count.splits(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 
@@ -12,11 +14,22 @@ from workbench.core.trace.trace import Trace
 _FETCHES_NS = 20_000
 
 
-def client_ns_of(trace: Trace, main: pd.DataFrame, is_input: Bools) -> float:
-    """What a step takes before its first op and after its last one, without waits in a take.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClientTime:
+    """What a step takes of its client, medians.
 
-    A client that fetches its input by itself, and calls a function then, takes time between these.
+    Attributes:
+      ns: before its first op and after its last one, without waits in a take.
+      calling_ns: of it, from the input that the client itself fetches to the first op of the
+        function that it calls then; 0 where it fetches none.
     """
+
+    ns: float = 0.0
+    calling_ns: float = 0.0
+
+
+def client_time_of(trace: Trace, main: pd.DataFrame, is_input: Bools) -> ClientTime:
+    """What steps take of their client."""
     steps = trace.steps()
     ends = main["start_ns"].astype(np.int64) + main["dur_ns"]
     first = steps["number"].map(main.groupby("step")["start_ns"].min())
@@ -29,10 +42,10 @@ def client_ns_of(trace: Trace, main: pd.DataFrame, is_input: Bools) -> float:
     before = (first - steps["start_ns"] - steps["number"].map(waited).fillna(0)).dropna()
     # the next call of the same client
     after = (steps.groupby("track")["start_ns"].shift(-1) - last).dropna()
-    parts = [before, after]
-    if len(before) and before.median() < _FETCHES_NS and between.median() > 0:
-        parts.append(between)
-    return sum(max(0.0, float(each.median())) for each in parts if len(each))
+    around_ns = sum(max(0.0, float(each.median())) for each in (before, after) if len(each))
+    fetches = len(before) and before.median() < _FETCHES_NS and between.median() > 0
+    calling_ns = float(between.median()) if fetches else 0.0
+    return ClientTime(ns=around_ns + calling_ns, calling_ns=calling_ns)
 
 
 def step_scales_of(ops: pd.DataFrame) -> tuple[float, ...]:
