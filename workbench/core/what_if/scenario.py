@@ -121,3 +121,8 @@ class SampleKey:
 
     fused: str | None = None
     serial: bool = False
+
+    @property
+    def beside_others(self) -> SampleKey:
+        """The same lookups, where ops run beside each other."""
+        return dataclasses.replace(self, serial=False)

@@ -38,9 +38,9 @@ _STAGED, _FUSED, _DISPATCHED, _RESIZED = 0.08, 0.08, 0.10, 0.10
 # step gone, what is left may be as many times as fast as traced as this share, and 1. Measured on
 # programs with one planted fault each: 1.0 to 1.65 where 0.4 to 0.9 are gone, once 2.2.
 _FREER = 1.0
-# What a cost model gives of what a perfect order would: the slope over 24 settings of six models,
-# 2 cores, each against the same setting on TensorFlow's executor.
-_OF_BEST_ORDER = 0.15
+# What a cost model gives of what a perfect order would: the slope over 13 models that know nothing
+# of Workbench, 2 cores, each beside TensorFlow's executor.
+_OF_BEST_ORDER = 0.25
 _NO_SAMPLE = "what its ops take is not known: no step of it was traced"
 _NO_SIDE = "nothing in the graph may run ahead"
 _STALE = "what stale lookups give is not predicted; measure them beside the exact ones with compare"
@@ -211,7 +211,7 @@ class Predictor:
             if found is None and key.fused == self.traced.graph.fused:
                 found = self.base
             elif found is None and key.serial:
-                found = self._base_of(SampleKey(fused=key.fused))
+                found = self._base_of(key.beside_others)
             self._bases[key] = found
         return self._bases[key]
 

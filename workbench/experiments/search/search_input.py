@@ -20,11 +20,11 @@ from workbench.experiments.what_if.predict import predicted
 # Predictions may take this share of the time that is left; the rest is for measuring.
 _MOST_SHARE = 0.4
 _NO_SAMPLES = (
-    "Of fused ops and of ops that run one after the other nothing is predicted: the budget is too "
-    "short to trace a few steps of them."
+    "Of fused ops nothing is predicted: the budget is too short to trace a few steps of each graph "
+    "that has them."
 )
-# Seconds of a few traced steps, beside building the graph.
-_SAMPLE_S = 2.5
+# Seconds of a few traced steps of a graph, beside building it and opening its session.
+_SAMPLE_S = 3.5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,22 +78,26 @@ def search_input_of(
     scenarios = {setting: _scenario(setting, baseline) for setting in alike}
     before = Scenario(optimizations=_plain(baseline))
 
-    def needed_s() -> float:
+    def needed_s(samples_each: bool) -> float:
         graphs = {scenario.graph for scenario in (before, *scenarios.values())}
-        samples = {scenario.sample for scenario in scenarios.values()} - {before.sample}
-        fused = {key.fused for key in samples} - {before.graph.fused}
-        return graphs_s(len(graphs) + len(fused)) + _SAMPLE_S * len(samples)
+        fused = {key.fused for key in graphs} - {before.graph.fused}
+        samples = {
+            each.sample if samples_each else each.sample.beside_others
+            for each in scenarios.values()
+        }
+        return graphs_s(len(graphs) + len(fused)) + _SAMPLE_S * len(samples - {before.sample})
 
-    if scenarios and needed_s() > _MOST_SHARE * left_s:
+    samples_each = needed_s(True) <= _MOST_SHARE * left_s
+    if scenarios and needed_s(samples_each) > _MOST_SHARE * left_s:
         kept = {
             setting: scenario
             for setting, scenario in scenarios.items()
-            if scenario.sample == before.sample
+            if scenario.graph.fused == before.graph.fused
         }
         if len(kept) < len(scenarios):
             scenarios = kept
             notes.append(_NO_SAMPLES)
-    if scenarios and (seconds := needed_s()) > _MOST_SHARE * left_s:
+    if scenarios and (seconds := needed_s(samples_each)) > _MOST_SHARE * left_s:
         notes = [_too_long(seconds, left_s)]
         scenarios = {}
     predictions: Predictions | None = None
@@ -106,6 +110,7 @@ def search_input_of(
                 stage,
                 smart_stage,
                 traced=before.optimizations,
+                samples_each=samples_each,
                 progress=progress,
             )
         except WorkbenchError as error:

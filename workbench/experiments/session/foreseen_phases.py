@@ -22,7 +22,7 @@ from workbench.experiments.measurement.schedule import (
 from workbench.experiments.program.function_program import AnyProgram
 
 # Seconds where no run before has told.
-_USUAL_S = {GRAPHS: 12.0, IDS: 3.0, COSTS: 12.0, PREDICT: 3.0}
+_USUAL_S = {GRAPHS: 12.0, IDS: 3.0, COSTS: 15.0, PREDICT: 3.0}
 _SETTING = "predictions"
 # Of a comparison, but the blocks, which take what these leave.
 _COMPARING = (START, BUILD, SAMPLE, PLAN, CHECK, WARM_UP, BATCHES, TRACE)

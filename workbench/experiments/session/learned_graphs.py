@@ -119,11 +119,12 @@ def _keys(*, staged: bool = True) -> list[GraphKey]:
 
 
 def _samples() -> list[SampleKey]:
-    """All that decides how long ops of a program take."""
-    return [
-        SampleKey(fused=fused, serial=serial)
-        for serial, fused in itertools.product((False, True), (None, *FUSIONS))
-    ]
+    """Of which steps a few are traced.
+
+    Not of all that there are: that would take a minute where a program builds lookups of each kind.
+    """
+    serial = [SampleKey(fused=fused, serial=True) for fused in (None, "auto")]
+    return [*(SampleKey(fused=fused) for fused in (None, *FUSIONS)), *serial]
 
 
 def _key_of(optimizations: Optimizations) -> GraphKey:

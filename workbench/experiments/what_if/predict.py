@@ -97,9 +97,14 @@ def predicted(
     smart_stage: SmartStageOptions | None = None,
     *,
     traced: Optimizations | None,
+    samples_each: bool = True,
     progress: bool | Callable[[str], None],
 ) -> Predictions:
-    """What each of these settings would give; the arguments are those of `predict`.
+    """What each of these settings would give; the other arguments are those of `predict`.
+
+    Args:
+      samples_each: whether steps of the inline executor are traced of each graph; else those that
+        run ops beside each other tell what its ops take.
 
     Raises:
       OptionError, TraceError, RunError: as `predict`.
@@ -117,7 +122,7 @@ def predicted(
         graphs = known_graphs(
             program,
             [scenario.graph for scenario in scenarios],
-            [scenario.sample for scenario in scenarios],
+            [each.sample if samples_each else each.sample.beside_others for each in scenarios],
             *options,
             traced=before.optimizations,
             shown=shown,

@@ -22,9 +22,9 @@ from workbench.experiments.worker.wire.messages import Close, Open, RunBlock, St
 # three others that are not kept.
 _SECONDS, _FEWEST, _MOST = 0.5, 6, 30
 # Blocks of it and of the setting beside take turns, because a machine changes its speed within
-# seconds. Of a block the mean step is taken: steps before it that tell how many it has, how many
-# seconds of them count, and the most.
-_TURNS, _PILOT_STEPS, _BLOCK_S, _MOST_BLOCK = 3, 5, 0.2, 300
+# seconds; the middle one of their ratios counts. Of a block: steps before it that tell how many it
+# has, how many seconds of them count, and the most.
+_TURNS, _PILOT_STEPS, _BLOCK_S, _MOST_BLOCK = 5, 5, 0.06, 300
 
 
 def sampled_graphs(
@@ -75,17 +75,17 @@ def _sample(worker: Worker, on: Optimizations, beside: bool) -> Sample:
     try:
         step_s = _step_s(worker.call(RunBlock(session="sample", steps=WARM_UP_STEPS)))
         count = min(max(_FEWEST, math.ceil(_SECONDS / step_s)), _MOST)
-        blocks = []
-        for _ in range(_TURNS if beside else 0):
-            blocks.append([_block_ns(worker, session) for session in ("beside", "sample")])
+        ratios = [
+            _block_ns(worker, "beside") / _block_ns(worker, "sample")
+            for _ in range(_TURNS if beside else 0)
+        ]
         trace = worker.call(TraceSteps(session="sample", steps=count))
     finally:
         worker.call(Close(session="sample"))
     untraced = trace.meta.untraced
-    if not blocks or untraced is None or not untraced.step_ns:
+    if not ratios or untraced is None or not untraced.step_ns:
         return Sample(trace=trace)
-    beside_ns, sample_ns = np.mean(blocks, axis=0)
-    return Sample(trace=trace, beside_ns=float(untraced.step_ns * beside_ns / sample_ns))
+    return Sample(trace=trace, beside_ns=float(untraced.step_ns * np.median(ratios)))
 
 
 def _block_ns(worker: Worker, session: str) -> float:

@@ -30,8 +30,8 @@ def seeded(monkeypatch):
     def ask(answer, *, program=GRAPH, toggles=("stage", "fused_v1"), **changes):
         asked.clear()
 
-        def predict(trace, program, scenarios, *options, traced, progress):
-            asked[:] = [scenarios, traced]
+        def predict(trace, program, scenarios, *options, traced, samples_each, progress):
+            asked[:] = [scenarios, traced, samples_each]
             found = answer(scenarios)
             if isinstance(found, Exception):
                 raise found
@@ -116,13 +116,21 @@ def test_a_short_budget_is_spent_on_measuring(seeded):
 
 
 def test_fused_graphs_are_not_traced_within_a_short_budget(seeded):
-    # four graphs and one that is traced, in 5 + 2 * 5 + 2.5 s
-    found, asked = seeded(every_one, left_s=43.0)
+    # four graphs and one that is traced, in 5 + 2 * 5 + 3.5 s
+    found, asked = seeded(every_one, left_s=46.0)
     assert [each.label for each in asked[0]] == ["stage"]
-    (note,) = found.notes
-    assert note.startswith("Of fused ops and of ops that run one after the other nothing is")
-    found, asked = seeded(every_one, left_s=44.0)
+    assert found.notes[0].startswith("Of fused ops nothing is predicted: the budget is too short")
+    found, asked = seeded(every_one, left_s=47.0)
     assert len(asked[0]) == 3 and found.notes == ()
+
+
+@pytest.mark.parametrize(("left_s", "each"), [(54.0, True), (53.0, False)])
+def test_steps_of_the_inline_executor_are_traced_where_the_budget_allows(seeded, left_s, each):
+    # two graphs, one to trace, in 5 + 2 * 3 s; three samples of 3.5 s, or one
+    toggles = ("inline_executor", "fused_v1", "fused_v1+inline_executor")
+    found, asked = seeded(every_one, toggles=toggles, left_s=left_s)
+    assert len(asked[0]) == 3 and found.notes == ()
+    assert asked[2] is each
 
 
 def test_a_failure_of_the_predictions_is_a_note(seeded):
@@ -134,7 +142,7 @@ def test_threads_of_the_baseline_are_no_change(seeded):
     baseline = Optimizations(inter_op_threads=2, fused_embeddings="v1")
     own = Optimizations(inter_op_threads=4)
     _, asked = seeded(every_one, baseline=baseline, toggles=["fused_v2", own])
-    scenarios, traced = asked
+    scenarios, traced, _ = asked
     assert traced == Optimizations(fused_embeddings="v1")
     assert Scenario(optimizations=Optimizations(fused_embeddings="v2")) in scenarios
     assert Scenario(optimizations=OFF, inter_op_threads=4) in scenarios

@@ -21,7 +21,7 @@ def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Session:
 
 
 def test_the_first_run_is_guessed_from_the_budget(session: Session) -> None:
-    assert session.first_wait() == (20.0 + 12.0 + 3.0 + 12.0 + 3.0, False)
+    assert session.first_wait() == (20.0 + 12.0 + 3.0 + 15.0 + 3.0, False)
     assert Session(PROGRAM, budget_s=20.0, trace_steps=0).first_wait() == (20.0, False)
 
 
