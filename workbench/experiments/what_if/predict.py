@@ -40,7 +40,7 @@ def predict(
     A child process builds the graph of each toggle. It also traces a few steps, beside steps of the
     traced setting, where no other trace tells what ops take: of graphs whose lookups are fused in
     another way than the traced ones, and of the inline executor, which runs no op beside another.
-    That is two or three seconds for each. Stages, the cost model executor, threads, cores and
+    That is about four seconds for each. Stages, the cost model executor, threads, cores and
     batches are simulated, and so is every combination.
 
     Args:
