@@ -477,9 +477,18 @@ def test_a_client_that_fetches_its_input_takes_time_until_it_calls_the_step():
         cores=2,
         untraced=measured(7.0),
     )
-    costs = node_costs(trace, graph("next = IteratorGetNext\ndense = MatMul(next)"))
+    view = graph("next = IteratorGetNext\ndense = MatMul(next)")
+    costs = node_costs(trace, view)
     assert costs.client_ns == pytest.approx(1_000_000, rel=1e-3)
+    assert costs.calling_ns == pytest.approx(600_000, rel=1e-3)
     assert costs.replayed_ns == pytest.approx(7e6, rel=0.01)
+    # Behind a stage the function is called without Python, in 0.06.
+    dense = view.mask([view.number("dense")])
+    plain, behind = (
+        costs.step(view, dense, name="step", after=after, clients=1, cores=2, unmatched_ns=0.0).work
+        for after in ((), (0,))
+    )
+    assert plain.alone_ns - behind.alone_ns == pytest.approx(540_000, rel=1e-3)
 
 
 FUNCTION = """

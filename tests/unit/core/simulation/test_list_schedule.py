@@ -97,6 +97,33 @@ def test_the_longest_path_goes_first_where_the_executor_knows_it():
     assert (by_path.alone_ns, in_turn.alone_ns) == (pytest.approx(30), pytest.approx(40))
 
 
+def test_under_the_cost_model_the_thread_that_calls_is_awake():
+    view = graph("a = Const\nb = Neg(a)\nc = Neg(a)\nd = Neg(b, c)\ne = Neg(b, c)")
+    span = np.array([10_000.0, 31_000.0, 30_000.0, 20_000.0, 20_000.0])
+    chosen = np.ones(len(view), bool)
+    rests = dataclasses.replace(COST_MODEL, calls=False)
+    calling, resting = (
+        schedule(view, chosen, span, threads=2, cores=2, dispatch=each, wake_ns=3_000).behind
+        for each in (COST_MODEL, rests)
+    )
+    # c begins 3 later than b and ends 2 later, on the other thread; then one of two has rested.
+    assert calling.alone_ns == pytest.approx(10_000 + 33_000 + 20_000)
+    assert resting.alone_ns == pytest.approx(10_000 + 33_000 + 23_000)
+
+
+def test_under_the_cost_model_a_thread_keeps_short_nodes_and_shares_many():
+    def lasts(count):
+        lines = "".join(f"\nn{number} = Neg(a)" for number in range(count))
+        view = graph(f"a = Const{lines}")
+        span = np.array([10_000.0, *[4_000.0] * count])
+        chosen = np.ones(len(view), bool)
+        return schedule(view, chosen, span, threads=2, cores=2, dispatch=COST_MODEL).behind.alone_ns
+
+    assert lasts(4) == pytest.approx(10_000 + 4 * 4_000)
+    # Of more than four batches of 5 a thread that has none takes half.
+    assert lasts(12) == pytest.approx(10_000 + 6 * 4_000)
+
+
 def test_one_thread_runs_all_inline_and_takes_no_thread_of_the_pool():
     view = graph(DIAMOND)
     span = np.array([10.0, 20.0, 30.0, 10.0])
