@@ -191,7 +191,8 @@ def test_fused_lookups_of_a_keras_model_are_predicted():
 
 @pytest.mark.usefixtures("held")
 def test_chosen_toggles_and_another_machine(trace):
-    found = wb.predict(trace, PROGRAM, ["stage"], cores=8, batch_ratio=2, progress=False)
+    setting = wb.Optimizations(stage=wb.StageOptions())
+    found = wb.predict(trace, PROGRAM, setting, cores=8, batch_ratio=2, progress=False)
     assert {each.label for each in found.predicted} == {
         "off",
         "8 cores + batch × 2",
@@ -268,6 +269,8 @@ def test_wrong_arguments_are_refused(trace):
         wb.predict(trace, build)
     with pytest.raises(OptionError, match="there is no toggle 'stages'"):
         wb.predict(trace, PROGRAM, ["stages"])
+    with pytest.raises(OptionError, match="a toggle is StageOptions"):
+        wb.predict(trace, PROGRAM, [wb.StageOptions()])
     with pytest.raises(OptionError, match="cores is 0"):
         wb.predict(trace, PROGRAM, cores=0)
     with pytest.raises(OptionError, match="work is empty"):

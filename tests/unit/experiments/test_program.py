@@ -59,6 +59,11 @@ def test_a_program_is_made_of_functions():
     ("arguments", "said"),
     [
         (
+            {"toggles": ["stage", None]},
+            "a toggle is None; expected a name, an Optimizations or a wb.Toggle",
+        ),
+        ({"toggles": 3}, "a toggle is 3; expected a name, an Optimizations or a wb.Toggle"),
+        (
             {"toggles": ["turbo"]},
             "there is no toggle 'turbo'; expected one of stage, smart_stage, fused_v1, fused_v2, "
             "grouped, auto_fused, "

@@ -30,7 +30,7 @@ from workbench.experiments.program.function_program import (
     usual_toggles,
 )
 from workbench.experiments.program.program import Build
-from workbench.experiments.program.toggles import every_toggle
+from workbench.experiments.program.toggles import every_toggle, listed
 from workbench.experiments.program.variant import (
     require_few_environments,
     variants_of,
@@ -240,7 +240,7 @@ def _chosen_toggles(
         return every_toggle()
     if toggles is None:
         return usual_toggles(program)
-    return (toggles,) if isinstance(toggles, str | Optimizations | Toggle) else tuple(toggles)
+    return listed(toggles)
 
 
 def _left_out_words(left_out: Mapping[str, str]) -> list[str]:

@@ -8,6 +8,7 @@ from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError
 from workbench.experiments.program.program import Build, Built, Program
+from workbench.experiments.program.toggles import listed
 
 _BUILD = "build"
 
@@ -39,5 +40,5 @@ def builds_program(
     def build(optimizations: Optimizations) -> Built:
         return functions[optimizations[toggle]](optimizations)
 
-    others = (toggles,) if isinstance(toggles, str | Optimizations | Toggle) else toggles or ()
+    others = () if toggles is None else listed(toggles)
     return Program(name=" and ".join(builds), build=build), (toggle, *others)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeAlias
 
 from workbench.core.optimizations import Optimizations
 from workbench.core.options import SmartStageOptions, StageOptions
@@ -41,6 +42,27 @@ def every_toggle(left_out: Collection[str] = ()) -> tuple[str, ...]:
     alone = tuple(name for name in TOGGLES if name not in left_out)
     together = "+".join(name for name in _SUIT if name not in left_out)
     return tuple(dict.fromkeys([*alone, *([together] if together else [])]))
+
+
+# What a caller may ask for.
+Wish: TypeAlias = str | Optimizations | Toggle
+
+
+def listed(toggles: Wish | Iterable[Wish]) -> tuple[Wish, ...]:
+    """One name of toggles, setting or toggle, or several, as a tuple.
+
+    Raises:
+      OptionError: something else is among them.
+    """
+    if isinstance(toggles, str | Optimizations | Toggle):
+        return (toggles,)
+    found = tuple(toggles) if isinstance(toggles, Iterable) else (toggles,)
+    for each in found:
+        if not isinstance(each, str | Optimizations | Toggle):
+            raise OptionError(
+                f"a toggle is {each!r:.80}; expected a name, an Optimizations or a wb.Toggle"
+            )
+    return found
 
 
 def optimizations_of(

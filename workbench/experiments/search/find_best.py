@@ -17,6 +17,7 @@ from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.schedule import GRAPHS, RACE, START
 from workbench.experiments.measurement.time_budget import TimeBudget
 from workbench.experiments.program.function_program import AnyProgram, require_program
+from workbench.experiments.program.toggles import listed
 from workbench.experiments.program.variant import environment_of
 from workbench.experiments.search.best import Best
 from workbench.experiments.search.contenders import Contender, refinements
@@ -110,7 +111,7 @@ def find_best(
     limit = None if memory is None else bytes_of(memory)
     require_at_least("trace_steps", trace_steps, 0)
     options = (stage or StageOptions(), smart_stage or SmartStageOptions())
-    given = (toggles,) if isinstance(toggles, str | Optimizations | Toggle) else toggles
+    given = None if toggles is None else listed(toggles)
     space = search_space(
         given,
         *options,

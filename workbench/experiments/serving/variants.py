@@ -38,8 +38,4 @@ def _settings_of(toggle: str | Optimizations | Toggle) -> list[Optimizations]:
         return [toggle]
     if isinstance(toggle, Toggle):
         return [Optimizations(chosen=(toggle.at(choice),)) for choice in toggle.choices[1:]]
-    if isinstance(toggle, str):
-        return [setting_of(toggle)]
-    raise OptionError(
-        f"a toggle is {toggle!r:.80}; expected a name, an Optimizations or a wb.Toggle"
-    )
+    return [setting_of(toggle)]

@@ -18,14 +18,15 @@ from workbench.experiments.program.function_program import (
     FunctionProgram,
     require_program,
 )
-from workbench.experiments.program.toggles import optimizations_of
+from workbench.experiments.program.toggles import Wish, listed
+from workbench.experiments.program.variant import variants_of
 from workbench.experiments.what_if.known_graphs import graphs_of_trace, known_graphs
 
 
 def predict(
     trace: Trace,
     program: AnyProgram | None = None,
-    toggles: Sequence[str] | None = None,
+    toggles: Wish | Sequence[Wish] | None = None,
     *,
     traced: Optimizations | None = None,
     stage: StageOptions | None = None,
@@ -47,8 +48,8 @@ def predict(
       trace: of the program, taken by `trace` or by a `CaptureHook` after some untraced steps.
       program: what was traced. Without it nothing is known of stages and fused lookups, and the
         graph is what ran.
-      toggles: names as of `compare`, such as "stage+fused_v1"; None predicts every toggle and
-        every combination of them.
+      toggles: names as of `compare`, such as "stage+fused_v1", or settings; None predicts every
+        toggle and every combination of them.
       traced: the optimizations that the trace was taken with; None means without any.
       stage: options of the stage; None means the defaults.
       smart_stage: options of the smart stage; None means the defaults.
@@ -76,7 +77,9 @@ def predict(
     if toggles is None:
         wishes = every_setting(*options, own_stage=not isinstance(program, FunctionProgram))
     else:
-        wishes = _named(toggles, *options)
+        # Nothing asked for is a question about the traced setting alone.
+        variants = variants_of(listed(toggles), *options, Optimizations())
+        wishes = [each.optimizations for each in variants]
     scenarios = [
         Scenario(
             optimizations=wish,
@@ -143,13 +146,6 @@ def _require_trace(trace: object) -> None:
         raise OptionError(
             f"predict got a {type(trace).__name__}; expected a Trace, such as wb.trace(program)"
         )
-
-
-def _named(
-    toggles: Sequence[str], stage: StageOptions, smart_stage: SmartStageOptions
-) -> list[Optimizations]:
-    names = [toggles] if isinstance(toggles, str) else list(toggles)
-    return [Optimizations(), *(optimizations_of(name, stage, smart_stage) for name in names)]
 
 
 def every_setting(
