@@ -38,10 +38,9 @@ def predict(
 ) -> Predictions:
     """Predicts what each toggle and their combinations would give, from one trace.
 
-    A child process builds the graph of each toggle. It also traces a few steps, beside steps of the
-    traced setting, where no other trace tells what ops take: of graphs whose lookups are fused in
-    another way than the traced ones, and of the inline executor, which runs no op beside another.
-    That is about four seconds for each. Stages, the cost model executor, threads, cores and
+    A child process builds the graph of each toggle. It also traces a few steps of graphs whose
+    lookups are fused in another way, and of the inline executor, which runs no op beside another.
+    Steps of the traced setting run beside them, about four seconds for each. Stages, the cost model executor, threads, cores and
     batches are simulated, and so is every combination.
 
     Args:

@@ -50,23 +50,33 @@ def sampled_graphs(
     if beside:
         worker.call(Open(session="beside", optimizations=plain, recorded=True))
         worker.call(RunBlock(session="beside", steps=WARM_UP_STEPS))
-    found = dict(graphs)
+    sampled = dict(graphs)
     for key in keys:
         graph = GraphKey(fused=key.fused)
-        if graph in found:
+        if graph in sampled:
             executor = ExecutorPolicy.INLINE if key.serial else None
             on = dataclasses.replace(plain, fused_embeddings=key.fused, executor=executor)
-            try:
-                sample = _sample(worker, on, beside)
-            except WorkbenchError as error:
-                if key.fused != traced.fused_embeddings and not key.serial:
-                    # Another graph may run; of this one nothing is predicted.
-                    why = f"its steps cannot be traced: {error}"
-                    found[graph] = dataclasses.replace(found[graph], problem=why)
-                continue
-            samples = {**found[graph].samples, key: sample}
-            found[graph] = dataclasses.replace(found[graph], samples=samples)
-    return found
+            needed = key.fused != traced.fused_embeddings and not key.serial
+            sampled[graph] = _with_sample(worker, sampled[graph], key, on, beside, needed=needed)
+    return sampled
+
+
+def _with_sample(
+    worker: Worker,
+    known: KnownGraph,
+    key: SampleKey,
+    on: Optimizations,
+    beside: bool,
+    *,
+    needed: bool,
+) -> KnownGraph:
+    """A graph with a sample more, or why it has none where nothing is predicted without."""
+    try:
+        sample = _sample(worker, on, beside)
+    except WorkbenchError as error:
+        problem = f"its steps cannot be traced: {error}"
+        return dataclasses.replace(known, problem=problem) if needed else known
+    return dataclasses.replace(known, samples={**known.samples, key: sample})
 
 
 def _sample(worker: Worker, on: Optimizations, beside: bool) -> Sample:

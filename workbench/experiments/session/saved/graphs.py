@@ -148,10 +148,10 @@ def _graph_from(document: _GraphDocument, folder: Path, number: int) -> KnownGra
         captures=dict(document.captures),
     )
     samples = {
-        SampleKey(fused=each.fused, serial=each.serial): Sample(
-            trace=load_trace(_sample(folder, number, place)), beside_ns=each.beside_ns
+        SampleKey(fused=sample.fused, serial=sample.serial): Sample(
+            trace=load_trace(_sample(folder, number, place)), beside_ns=sample.beside_ns
         )
-        for place, each in enumerate(document.samples)
+        for place, sample in enumerate(document.samples)
     }
     return KnownGraph(
         boundary=dataclasses.replace(boundary, view=view), samples=samples, problem=document.problem
