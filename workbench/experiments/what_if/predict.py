@@ -40,8 +40,8 @@ def predict(
 
     A child process builds the graph of each toggle. It also traces a few steps of graphs whose
     lookups are fused in another way, and of the inline executor, which runs no op beside another.
-    Steps of the traced setting run beside them, about four seconds for each. Stages, the cost model executor, threads, cores and
-    batches are simulated, and so is every combination.
+    Steps of the traced setting run beside them, about four seconds for each. Stages, the cost model
+    executor, threads, cores and batches are simulated, and so is every combination.
 
     Args:
       trace: of the program, taken by `trace` or by a `CaptureHook` after some untraced steps.
