@@ -86,7 +86,8 @@ def test_a_job_measures_the_setting_beside_the_baseline(session):
     assert made.ratio(*reversed(made.runs)) == job.result.comparison.ratios[0]
     assert job.result.measured.trace is not None
     assert "Starting 2 child processes" in said
-    assert said[-2:] == ["Building the graphs", "Predicting the other settings"]
+    phases = ["Building the graphs", "Tracing a few steps of 1 graph"]
+    assert said[-3:] == [*phases, "Predicting the other settings"]
 
 
 def test_its_other_settings_are_predicted_from_the_first_run(session):

@@ -104,9 +104,9 @@ def test_a_page_is_written_on_request(asked, capsys, tmp_path):
     assert capsys.readouterr().out.endswith("Wrote new/predicted.html\n")
 
 
-def test_help_says_what_is_measured_once(capsys):
+def test_help_says_which_steps_are_traced(capsys):
     with pytest.raises(SystemExit):
         main.main(["predict", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "a minute once and is kept in the user's cache directory" in said
-    assert "every setting is then simulated, none is run" in said
+    assert "a few steps of each fused graph and of the inline executor" in said
+    assert "Every setting is then simulated from these steps." in said

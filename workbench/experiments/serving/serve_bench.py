@@ -15,7 +15,6 @@ from workbench.experiments.comparison.environment import machine
 from workbench.experiments.measurement.amounts import seconds_of
 from workbench.experiments.measurement.progress import Progress
 from workbench.experiments.measurement.time_budget import TimeBudget
-from workbench.experiments.program.toggles import listed
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.serving.loads import loads_of
 from workbench.experiments.serving.p99_limit import NONE, P99Limit
@@ -93,8 +92,7 @@ def serve_bench(
         raise OptionError(
             f"program is a {type(program).__name__}; expected what wb.served(…) returns"
         )
-    named = listed(toggles)
-    variants = serving_variants(named, baseline)
+    variants = serving_variants(toggles, baseline)
     loads = loads_of(clients, rates)
     limit = P99Limit.of(p99_limit)
     require_at_least("rounds", rounds, 1)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from workbench.core.optimizations import Optimizations
 from workbench.core.toggles.toggle import Toggle
 from workbench.errors import OptionError
+from workbench.experiments.program.toggles import Wish, listed
 from workbench.experiments.program.variant import Variant, require_few_environments
 from workbench.experiments.serving.toggles import require_servable, setting_of
 
 
 def serving_variants(
-    toggles: Sequence[str | Optimizations | Toggle], baseline: Optimizations | None = None
+    toggles: Wish | Sequence[Wish], baseline: Optimizations | None = None
 ) -> list[Variant]:
     """The baseline, and one variant for each name, setting and other choice of a toggle.
 
@@ -20,7 +21,7 @@ def serving_variants(
       OptionError: an unknown toggle, a setting twice, or one that no served model can have.
     """
     settings = [baseline or Optimizations()]
-    for toggle in toggles:
+    for toggle in listed(toggles):
         settings += _settings_of(toggle)
     variants: list[Variant] = []
     for setting in settings:
@@ -33,7 +34,7 @@ def serving_variants(
     return variants
 
 
-def _settings_of(toggle: str | Optimizations | Toggle) -> list[Optimizations]:
+def _settings_of(toggle: Wish) -> list[Optimizations]:
     if isinstance(toggle, Optimizations):
         return [toggle]
     if isinstance(toggle, Toggle):
