@@ -12,6 +12,7 @@ import dataclasses
 import io
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from workbench import _native
 from workbench.core.capture.step_stats import BOOKKEEPING
 from workbench.core.trace.op_columns import NODE_COLUMNS, OpColumns
 
+# Rows that other threads may add while some are taken.
+_MEANWHILE = 10_000
 # Columns of the runs that `op_columns` is given.
 RUN_THREAD, RUN_START, RUN_END = range(3)
 
@@ -227,22 +230,30 @@ _STEP_TYPES = (np.int64,) * 3 + (np.int32, np.int64, np.int32)
 def _drain(native: Any) -> tuple[tuple[list[np.ndarray], list[np.ndarray]], int]:
     """Moves out the columns of steps and of ops; and says how many events were lost so far."""
     # Steps first: of a step that has ended by now, every op is there to be taken.
-    steps = _taken(native.workbench_traced_steps(), native.workbench_take_steps, _STEP_TYPES)
-    ops = _taken(native.workbench_traced_ops(), native.workbench_take_ops, _OP_TYPES)
+    steps = _taken(native.workbench_traced_steps, native.workbench_take_steps, _STEP_TYPES)
+    ops = _taken(native.workbench_traced_ops, native.workbench_take_ops, _OP_TYPES)
     return (steps, ops), int(native.workbench_lost_ops())
 
 
-def _taken(most: int, take: Any, types: tuple[Any, ...]) -> list[np.ndarray]:
-    columns = [np.empty(most, kind) for kind in types]
-    count = 0
-    if most:
-        c_types = {np.int64: ctypes.c_int64, np.int32: ctypes.c_int32}
+def _taken(ready: Callable[[], int], take: Any, types: tuple[Any, ...]) -> list[np.ndarray]:
+    """All rows that are ready.
+
+    Threads go on meanwhile, and their rows may come before those that were ready first. So there is
+    room for more, and rows are taken until there was enough.
+    """
+    c_types = {np.int64: ctypes.c_int64, np.int32: ctypes.c_int32}
+    parts = []
+    while True:
+        most = ready() + _MEANWHILE
+        columns = [np.empty(most, kind) for kind in types]
         places = [
             column.ctypes.data_as(ctypes.POINTER(c_types[kind]))
             for column, kind in zip(columns, types, strict=True)
         ]
         count = take(most, *places)
-    return [column[:count] for column in columns]
+        parts.append([column[:count].copy() for column in columns])
+        if count < most:
+            return [_joined(each) for each in zip(*parts, strict=True)]
 
 
 def _joined(parts: tuple[np.ndarray, ...]) -> np.ndarray:

@@ -25,6 +25,8 @@ class FakeTracer:
       ops: (scheduled_ns, start_ns, end_ns, step, node, thread) of each op.
       steps: (start_ns, end_ns, step, executor, tid, root) of each step.
       edges: (source, target, 1 for a control edge) of each edge.
+      meanwhile: how many ops other threads add, before all others, once it was asked how many there
+        are.
     """
 
     def __init__(self) -> None:
@@ -36,6 +38,7 @@ class FakeTracer:
         self.edges: list[tuple[int, int, int]] = []
         self.threads = [(700, "pool"), (701, "")]
         self.shuffled = False
+        self.meanwhile = 0
 
     def workbench_trace_ops(self, on: int) -> None:
         self.on = bool(on)
@@ -50,6 +53,8 @@ class FakeTracer:
         return self.lost
 
     def workbench_take_ops(self, most: int, *places) -> int:
+        self.ops[:0] = [(1, 1, 2, 99, 1, 0)] * self.meanwhile
+        self.meanwhile = 0
         # Ops of no outputs, unless a row says otherwise.
         self.ops[:] = [op if len(op) == 8 else (*op[:4], 0, 0, *op[4:]) for op in self.ops]
         return self._take(self.ops, most, places)
@@ -59,7 +64,7 @@ class FakeTracer:
 
     def _take(self, rows: list[tuple[int, ...]], most: int, places) -> int:
         moved, rows[:] = rows[:most], rows[most:]
-        for place, column in zip(places, zip(*moved, strict=True), strict=True):
+        for place, column in zip(places, zip(*moved, strict=True), strict=bool(moved)):
             np.ctypeslib.as_array(place, (len(moved),))[:] = column
         return len(moved)
 
@@ -143,6 +148,15 @@ def test_recordings_that_overlap_both_see_what_happened_meanwhile(tracer):
     # The second has what came before it as well: whose run that was, is not for it to say.
     assert second.stop().step.tolist() == [10, 11, 12]
     assert not tracer.on
+
+
+@pytest.mark.parametrize("meanwhile", [1, 5, 30_000])
+def test_what_happened_is_taken_whatever_other_threads_add_meanwhile(tracer, meanwhile):
+    recording, other = Recording(), Recording()
+    tracer.ops += [(3, 3, 4, 10, 1, 0), (4, 4, 5, 11, 1, 0)]
+    tracer.meanwhile = meanwhile
+    assert recording.stop().step.tolist() == [*[99] * meanwhile, 10, 11]
+    other.stop()
 
 
 def test_abandoned_and_forgotten_recordings_switch_the_tracer_off(tracer):
