@@ -115,11 +115,13 @@ class Recording:
             for kind in zip(*self._parts, strict=True)
         )
         start_ns, end_ns, step, _, tid, root = steps
+        # Before the nodes: an executor that is made meanwhile adds nodes and edges between them.
+        edges = _edges()
         return OpEvents(
             **dict(zip(_OP_COLUMNS, ops, strict=True)),
             steps=StepEvents(start_ns=start_ns, end_ns=end_ns, step=step, tid=tid, root=root > 0),
             nodes=_table("workbench_traced_nodes", NODE_COLUMNS),
-            edges=_edges(),
+            edges=edges,
             threads=_table("workbench_traced_threads", ["tid", "name"]).astype({"tid": np.int64}),
             lost=self._lost,
         )

@@ -159,6 +159,22 @@ def test_what_happened_is_taken_whatever_other_threads_add_meanwhile(tracer, mea
     other.stop()
 
 
+def test_an_executor_that_is_made_while_the_tables_are_read_leaves_them_whole(tracer, monkeypatch):
+    def made_meanwhile(call: str) -> str:
+        said = tracer.text(call)
+        tracer.nodes = [*tracer.nodes, ("late", "Add")]
+        tracer.edges.append((1, len(tracer.nodes) - 1, 0))
+        return said
+
+    recording = Recording()
+    tracer.edges = [(1, 2, 0)]
+    tracer.ops.append((3, 3, 4, 10, 1, 0))
+    tracer.steps.append((2, 5, 10, 4, 55, 1))
+    monkeypatch.setattr(_native, "taken_text", made_meanwhile)
+    columns = op_columns(recording.stop(), runs_of((55, 0, 10)))
+    assert columns.edges[:, :2].tolist() == [[0, 1]] and len(columns.run) == 1
+
+
 def test_abandoned_and_forgotten_recordings_switch_the_tracer_off(tracer):
     recording, other = Recording(), Recording()
     recording.abandon()
