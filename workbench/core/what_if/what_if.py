@@ -33,7 +33,7 @@ from workbench.errors import PlanError
 # kind of change adds. Over 13 models that know nothing of Workbench, 2 cores, the errors of one
 # change are 6 to 13 % (root of the mean of squares), where measurements are sure to about 8 %.
 _ALWAYS = 0.03
-_STAGED, _FUSED, _DISPATCHED, _RESIZED = 0.08, 0.08, 0.10, 0.10
+_STAGED, _FUSED, _DISPATCHED, _RESIZED = 0.08, 0.10, 0.10, 0.10
 # Where work goes, the rest of the step has caches, memory and cores for itself: with a share of the
 # step gone, what is left may be as many times as fast as traced as this share, and 1. Measured on
 # programs with one planted fault each: 1.0 to 1.65 where 0.4 to 0.9 are gone, once 2.2.
