@@ -79,11 +79,10 @@ class ByPath:
 
     def add(self, thread: int | None, nodes: Sequence[int], /) -> None:
         """See `ReadyNodes`."""
-        entries = sorted((-self._path_ns[node], node) for node in nodes)
-        kept = [] if thread is None else self._kept[thread]
-        for entry in entries:
-            is_short = thread is not None and self._span_ns[entry[1]] <= self._short_ns
-            heapq.heappush(kept if is_short else self._common, entry)
+        kept = self._common if thread is None else self._kept[thread]
+        for node in nodes:
+            heap = kept if self._span_ns[node] <= self._short_ns else self._common
+            heapq.heappush(heap, (-self._path_ns[node], node))
 
     def take(self, thread: int, /) -> int | None:
         """See `ReadyNodes`."""
@@ -91,7 +90,8 @@ class ByPath:
         if kept and self._since_ns[thread] > self._short_ns:
             self._since_ns[thread] = 0.0
             if self._common and self._common[0] < kept[0]:
-                self._common = [*heapq.merge(self._common, sorted(kept))]
+                self._common += kept
+                heapq.heapify(self._common)
                 kept.clear()
         if not kept and not self._common:
             kept.extend(self._taken_from_others())
