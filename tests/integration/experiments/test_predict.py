@@ -200,6 +200,14 @@ def test_chosen_toggles_and_another_machine(trace):
     }
 
 
+@pytest.mark.usefixtures("held")
+def test_threads_that_a_name_joins_are_predicted_as_those_of_the_call(trace):
+    named = wb.predict(trace, toggles=["inter_op_threads=1"], progress=False)
+    given = wb.predict(trace, toggles=[], inter_op_threads=1, progress=False)
+    (one, other) = (found.of("1 inter-op thread") for found in (named, given))
+    assert one is not None and one == other
+
+
 @pytest.mark.executors
 @pytest.mark.usefixtures("held")
 def test_a_trace_alone_says_what_executors_give_and_not_what_stages_do(trace):
@@ -271,6 +279,10 @@ def test_wrong_arguments_are_refused(trace):
         wb.predict(trace, PROGRAM, ["stages"])
     with pytest.raises(OptionError, match="a toggle is StageOptions"):
         wb.predict(trace, PROGRAM, [wb.StageOptions()])
+    with pytest.raises(OptionError, match="has intra-op threads, of which nothing is predicted"):
+        wb.predict(trace, PROGRAM, ["stage+intra_op_threads=1"])
+    with pytest.raises(OptionError, match="batches of 9 rows"):
+        wb.predict(trace, PROGRAM, wb.Optimizations(batch_size=9))
     with pytest.raises(OptionError, match="cores is 0"):
         wb.predict(trace, PROGRAM, cores=0)
     with pytest.raises(OptionError, match="work is empty"):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 
 from workbench.core.optimizations import FUSIONS, Optimizations
 from workbench.core.options import ExecutorPolicy, SmartStageOptions, StageOptions, require_at_least
+from workbench.core.toggles.toggle import Toggle
 from workbench.core.trace.trace import Trace
 from workbench.core.what_if.predictions import Predictions
-from workbench.core.what_if.scenario import Scenario
+from workbench.core.what_if.scenario import Scenario, scenario_of
 from workbench.core.what_if.what_if import what_if
 from workbench.errors import OptionError
 from workbench.experiments.measurement.progress import Progress
@@ -18,7 +20,7 @@ from workbench.experiments.program.function_program import (
     FunctionProgram,
     require_program,
 )
-from workbench.experiments.program.toggles import Wish, listed
+from workbench.experiments.program.toggles import listed
 from workbench.experiments.program.variant import variants_of
 from workbench.experiments.what_if.known_graphs import graphs_of_trace, known_graphs
 
@@ -26,7 +28,7 @@ from workbench.experiments.what_if.known_graphs import graphs_of_trace, known_gr
 def predict(
     trace: Trace,
     program: AnyProgram | None = None,
-    toggles: Wish | Sequence[Wish] | None = None,
+    toggles: str | Optimizations | Sequence[str | Optimizations | Toggle] | None = None,
     *,
     traced: Optimizations | None = None,
     stage: StageOptions | None = None,
@@ -65,7 +67,8 @@ def predict(
       everything is.
 
     Raises:
-      OptionError: no trace, what is no program, an unknown toggle, or a number out of range.
+      OptionError: no trace, what is no program, an unknown toggle, a number out of range, or a
+        setting with intra-op threads or a batch of its own.
       TraceError: without a program the trace has a stage, or does not know which op feeds which.
       RunError, KeyboardInterrupt: as `compare`.
     """
@@ -80,12 +83,7 @@ def predict(
         variants = variants_of(listed(toggles), *options, Optimizations())
         wishes = [each.optimizations for each in variants]
     scenarios = [
-        Scenario(
-            optimizations=wish,
-            cores=cores,
-            inter_op_threads=inter_op_threads,
-            batch_ratio=batch_ratio,
-        )
+        _scenario(wish, cores=cores, inter_op_threads=inter_op_threads, batch_ratio=batch_ratio)
         for wish in wishes
     ]
     return predicted(trace, program, scenarios, *options, traced=traced, progress=progress)
@@ -145,6 +143,28 @@ def _require_trace(trace: object) -> None:
         raise OptionError(
             f"predict got a {type(trace).__name__}; expected a Trace, such as wb.trace(program)"
         )
+
+
+def _scenario(
+    wish: Optimizations, *, cores: int | None, inter_op_threads: int | None, batch_ratio: float
+) -> Scenario:
+    """A setting on a machine; inter-op threads of its own count before those of all.
+
+    Raises:
+      OptionError: it has intra-op threads or a batch of its own, of which a trace tells nothing.
+    """
+    if wish.intra_op_threads is not None:
+        raise OptionError(
+            f"setting {wish.label()!r} has intra-op threads, of which nothing is predicted; "
+            "measure it with wb.compare"
+        )
+    own = scenario_of(wish)
+    return dataclasses.replace(
+        own,
+        cores=cores,
+        inter_op_threads=own.inter_op_threads or inter_op_threads,
+        batch_ratio=batch_ratio,
+    )
 
 
 def every_setting(
