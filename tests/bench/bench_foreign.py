@@ -230,6 +230,8 @@ def summary(rows: Sequence[Row]) -> str:
     # What is its own rival has no interval.
     widths = [each.half_width for each in lists if each.named != each.best]
     half = f"±{100 * statistics.median(widths):.1f} %" if widths else "none"
+    first = [ratio for each in lists if (ratio := each.first_ratio) is not None]
+    as_good = sum(ratio >= 1 - AS_GOOD for ratio in first)
     share = 100 * AS_GOOD
     return (
         f"\nThe replay holds for {sum(row.holds for row in rows)} of {len(rows)} models. "
@@ -241,8 +243,9 @@ def summary(rows: Sequence[Row]) -> str:
         f"{sum(row.inside for row in rows)}. The best of a list was named in {within} of "
         f"{len(lists)}: within {share:.0f} % by the means of what was measured; in {unshown} it is "
         f"not shown to be more than {share:.0f} % slower. Median interval of the named one beside "
-        f"another that measured best: {half}. Took {sum(row.took_s for row in rows) / 60:.0f} "
-        "minutes."
+        f"another that measured best: {half}. Of {len(first)} lists that were measured twice, what "
+        f"measured best at first is within {share:.0f} % in {as_good}. "
+        f"Took {sum(row.took_s for row in rows) / 60:.0f} minutes."
     )
 
 

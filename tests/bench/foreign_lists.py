@@ -39,6 +39,9 @@ class Judged:
       named, best: the setting that was predicted to be best, and the one that measured best.
       ratio, low, high: steps/s of the named one over those of the best one.
       slower: whether a rival is shown to be more than 2 % faster.
+      first_ratio: steps/s of the setting that measured best at first over those of the best one,
+        in the second measurement; None where there was only one. A prediction cannot be expected to
+        name the best more often than a measurement does.
     """
 
     among: str
@@ -48,6 +51,7 @@ class Judged:
     low: float
     high: float
     slower: bool
+    first_ratio: float | None = None
 
     @property
     def within(self) -> bool:
@@ -91,6 +95,8 @@ def judged(found: Calibration, rates: Rates, near: Rates) -> list[Judged]:
         rivals = [label for label in labels if label in among]
         best = max(rivals, key=lambda label: statistics.geometric_mean(among[label]))
         beside = _beside(among, named, best)
+        first = max(labels, key=lambda label: statistics.geometric_mean(rates[label]))
+        twice = among is near and first in near
         others = [_beside(among, named, label) for label in rivals]
         results.append(
             Judged(
@@ -101,6 +107,7 @@ def judged(found: Calibration, rates: Rates, near: Rates) -> list[Judged]:
                 low=beside.low,
                 high=beside.high,
                 slower=any(each.high < 1 - AS_GOOD for each in others),
+                first_ratio=_beside(near, first, best).value if twice else None,
             )
         )
     return results

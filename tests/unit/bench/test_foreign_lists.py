@@ -76,8 +76,11 @@ def test_where_nothing_is_predicted_to_be_faster_none_is_named():
 
 def test_what_was_measured_longer_counts():
     rates = {"off": blocks(1), "stage": blocks(1.1, 0.3), "smart stage": blocks(1.2)}
-    near = {"off": blocks(1), "stage": blocks(1.2), "smart stage": blocks(1.19)}
+    near = {"off": blocks(1), "stage": blocks(1.2), "smart stage": blocks(1.14)}
     assert of_stages(rates, near).within
+    # What measured best at first is held against the second measurement, too.
+    assert of_stages(rates, near).first_ratio == pytest.approx(0.95)
+    assert of_stages(rates).first_ratio is None
     # What was not measured again is judged by what there is.
     assert not of_stages(rates, {"off": blocks(1), "smart stage": blocks(1.19)}).within
 

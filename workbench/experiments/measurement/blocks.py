@@ -244,7 +244,12 @@ def run_block(session: TimedSession, steps: int, step_ns: float) -> Steps:
       RunError: its data ended.
     """
     measured = session.worker.call(
-        RunBlock(session=session.name, steps=steps, after_rest=not session.is_alone),
+        RunBlock(
+            session=session.name,
+            steps=steps,
+            after_rest=not session.is_alone,
+            settles=not session.is_alone,
+        ),
         expected_s=steps * step_ns / 1e9,
     )
     session.worker.pause()

@@ -13,7 +13,8 @@ from workbench.experiments.measurement.schedule import BLOCKS, Expected, Schedul
 from workbench.experiments.worker.wire.cancellation import require_not_cancelled
 from workbench.own_code import running_shell
 
-_LOG_EVERY_S = 5.0
+# Blocks that begin sooner than so many seconds after one that was shown are not shown.
+_SHOW_EVERY_S, _LOG_EVERY_S = 0.2, 5.0
 # Variants whose ratios stand in a line of progress.
 _MOST_RATIOS = 2
 # Waits below this are not said.
@@ -131,11 +132,11 @@ class Progress:
             left_s = self._schedule.left_s()
         else:
             left_s += then_s
-        if self._show is True and self._output is None and not self._rewrites:
-            now = time.monotonic()
-            if now - self._shown_s < _LOG_EVERY_S:
-                return
-            self._shown_s = now
+        in_a_log = self._show is True and self._output is None and not self._rewrites
+        now = time.monotonic()
+        if now - self._shown_s < (_LOG_EVERY_S if in_a_log else _SHOW_EVERY_S):
+            return
+        self._shown_s = now
         text = f"Block {number} of {total}, {math.ceil(left_s)}\u00a0s left"
         self._write(text, _evidence_words(self._evidence))
 

@@ -14,20 +14,19 @@ import numpy as np
 
 from workbench.core.analysis.mean_interval import NORMAL_95, student_95
 from workbench.errors import OptionError
-from workbench.experiments.worker.steps.first_steps import SETTLING_STEPS
+from workbench.experiments.worker.steps.first_steps import settling_of
 
 Verdict = Literal["faster", "slower", "no clear difference"]
 
-_MOST_STEPS = 400
-_MOST_ROUNDS = 40
-# Fewest rounds, and steps that count in each block: the first that fit the budget, else the last.
-# Fewer make wider intervals, which say so.
-_FEWEST = ((6, 12), (6, 6), (4, 6))
-# No measurement has fewer rounds.
-FEWEST_ROUNDS = _FEWEST[-1][0]
-# A block this long is long enough: what slows a machine lasts for seconds, and more rounds spread
-# it over all sessions.
-_BLOCK_S = 0.4
+# Of a block: fewest and most steps that count, and seconds of them that are long enough. What slows
+# a machine down is as large from one tenth of a second to the next as from one second to the next:
+# two blocks in a row differ by a tenth, whether they last 0.02 or 0.8 seconds. So precision comes
+# from the number of blocks.
+_FEWEST_STEPS, _MOST_STEPS, _BLOCK_S = 6, 400, 0.08
+_MOST_ROUNDS = 200
+# Rounds, if they fit the budget. No measurement has fewer than the last number. Few make wide
+# intervals, which say so.
+_ENOUGH_ROUNDS, FEWEST_ROUNDS = 6, 4
 _RESAMPLES = 4000
 # Of the time of a block, until it is known to far less than a step.
 _HALVINGS = 50
@@ -85,31 +84,41 @@ def plan_blocks(
     if not budget_s > 0:
         raise OptionError(f"budget_s is {budget_s!r}; expected seconds above 0")
     step_s = [ns / 1e9 for ns in step_ns]
-    dropped = tuple(count + SETTLING_STEPS for count in ahead)
-    rest = sum(rest_s)
-    for fewest_rounds, fewest_steps in _FEWEST:
-        shortest = [(d + fewest_steps) * s for d, s in zip(dropped, step_s, strict=True)]
-        least = sum(shortest) + rest
-        if least * fewest_rounds <= budget_s:
-            break
-    wanted = sum(max(_BLOCK_S, seconds) for seconds in shortest) + rest
-    rounds = max(fewest_rounds, min(_MOST_ROUNDS, round(budget_s / wanted)))
-    if least * rounds > budget_s:
-        rounds = max(fewest_rounds, int(budget_s / least))
+    dropped = tuple(map(dropped_steps, step_ns, ahead))
+    between = sum(rest_s)
+    rest = between + sum(count * s for count, s in zip(dropped, step_s, strict=True))
+    counted = sum(max(_FEWEST_STEPS * s, _BLOCK_S) for s in step_s)
+    rounds = min(_MOST_ROUNDS, int(budget_s / (rest + counted)))
+    if rounds < _ENOUGH_ROUNDS:
+        fit = int(budget_s / (rest + _FEWEST_STEPS * sum(step_s)))
+        rounds = max(FEWEST_ROUNDS, min(_ENOUGH_ROUNDS, fit))
     # An even number of rounds runs every order as often as its reverse.
     rounds -= rounds % 2
-    steps = _steps(step_s, dropped, max(0.0, budget_s / rounds - rest), fewest_steps)
-    seconds = rounds * (sum(n * s for n, s in zip(steps, step_s, strict=True)) + rest)
+    steps = _steps(step_s, dropped, max(0.0, budget_s / rounds - between))
+    seconds = rounds * (sum(n * s for n, s in zip(steps, step_s, strict=True)) + between)
     return BlockPlan(rounds=rounds, steps=steps, dropped=dropped, seconds=seconds)
 
 
-def _steps(
-    step_s: Sequence[float], dropped: Sequence[int], round_s: float, fewest: int
-) -> tuple[int, ...]:
+def dropped_steps(step_ns: float, ahead: int) -> int:
+    """First steps of each block that do not count.
+
+    Args:
+      step_ns: time of a step.
+      ahead: items that the session can hold ready when its block begins.
+    """
+    return ahead + settling_of(step_ns / 1e9)
+
+
+def counted_steps(step_ns: float) -> int:
+    """How many steps of a block count, where nothing says that more are to."""
+    return min(max(math.ceil(1e9 * _BLOCK_S / step_ns), _FEWEST_STEPS), _MOST_STEPS)
+
+
+def _steps(step_s: Sequence[float], dropped: Sequence[int], round_s: float) -> tuple[int, ...]:
     """Steps of each block: equal times where they are neither too few steps nor more than say
     something new; what one needs more or less, the others have less or more.
     """
-    bounds = [(d + fewest, d + _MOST_STEPS, s) for d, s in zip(dropped, step_s, strict=True)]
+    bounds = [(d + _FEWEST_STEPS, d + _MOST_STEPS, s) for d, s in zip(dropped, step_s, strict=True)]
     low, high = 0.0, max(most * s for _, most, s in bounds)
     for _ in range(_HALVINGS):
         share = (low + high) / 2

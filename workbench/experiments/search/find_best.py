@@ -38,8 +38,6 @@ from workbench.usable import free_bytes, usable_cores
 _FREE_SHARE = 0.9
 # Steps of the baseline that are traced to predict from, and seconds for it, as a share.
 _SEED_STEPS, _SEED_SHARE = 30, 0.06
-# A block takes this share of the budget, within bounds: shorter ones scatter, longer ones are few.
-_BLOCK_SHARE, _BLOCK_S = 1 / 300, (0.25, 0.75)
 # Started while the predictions are made, which use one core.
 _AHEAD = 3
 # Processes: of the baseline, of the best setting so far, of another one.
@@ -138,7 +136,6 @@ def find_best(
             racers = Racers(
                 program,
                 children,
-                block_s=min(max(_BLOCK_SHARE * budget_s, _BLOCK_S[0]), _BLOCK_S[1]),
                 cores=cores,
                 progress=shown,
                 clock=clock,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from workbench.core.what_if.base import Sample
 from workbench.core.what_if.scenario import GraphKey, SampleKey
 from workbench.core.what_if.what_if import KnownGraph
 from workbench.errors import RunError, WorkbenchError
+from workbench.experiments.measurement.statistics import counted_steps
 from workbench.experiments.worker.process import Worker
 from workbench.experiments.worker.steps.first_steps import WARM_UP_STEPS
 from workbench.experiments.worker.wire.messages import Close, Open, RunBlock, Steps, TraceSteps
@@ -22,9 +25,9 @@ from workbench.experiments.worker.wire.messages import Close, Open, RunBlock, St
 # three others that are not kept.
 _SECONDS, _FEWEST, _MOST = 0.5, 6, 30
 # Blocks of it and of the setting beside take turns, because a machine changes its speed within
-# seconds; the middle one of their ratios counts. Of a block: steps before it that tell how many it
-# has, how many seconds of them count, and the most.
-_TURNS, _PILOT_STEPS, _BLOCK_S, _MOST_BLOCK = 5, 5, 0.06, 300
+# seconds; the middle one of their ratios counts. They take as many turns as fit into these seconds,
+# and so many at least.
+_TURNS_S, _FEWEST_TURNS = 2.5, 5
 
 
 def sampled_graphs(
@@ -46,10 +49,10 @@ def sampled_graphs(
       KeyboardInterrupt: as `compare`.
     """
     plain = dataclasses.replace(traced, stage=None, smart_stage=None)
-    beside = traced == plain
-    if beside:
+    beside_s = None
+    if traced == plain:
         worker.call(Open(session="beside", optimizations=plain, recorded=True))
-        worker.call(RunBlock(session="beside", steps=WARM_UP_STEPS))
+        beside_s = _warmed_up(worker, "beside")
     sampled = dict(graphs)
     for key in keys:
         graph = GraphKey(fused=key.fused)
@@ -57,7 +60,7 @@ def sampled_graphs(
             executor = ExecutorPolicy.INLINE if key.serial else None
             on = dataclasses.replace(plain, fused_embeddings=key.fused, executor=executor)
             needed = key.fused != traced.fused_embeddings and not key.serial
-            sampled[graph] = _with_sample(worker, sampled[graph], key, on, beside, needed=needed)
+            sampled[graph] = _with_sample(worker, sampled[graph], key, on, beside_s, needed=needed)
     return sampled
 
 
@@ -66,29 +69,32 @@ def _with_sample(
     known: KnownGraph,
     key: SampleKey,
     on: Optimizations,
-    beside: bool,
+    beside_s: float | None,
     *,
     needed: bool,
 ) -> KnownGraph:
     """A graph with a sample more, or why it has none where nothing is predicted without."""
     try:
-        sample = _sample(worker, on, beside)
+        sample = _sample(worker, on, beside_s)
     except WorkbenchError as error:
         problem = f"its steps cannot be traced: {error}"
         return dataclasses.replace(known, problem=problem) if needed else known
     return dataclasses.replace(known, samples={**known.samples, key: sample})
 
 
-def _sample(worker: Worker, on: Optimizations, beside: bool) -> Sample:
-    """A sample of a setting."""
+def _sample(worker: Worker, on: Optimizations, beside_s: float | None) -> Sample:
+    """A sample of a setting.
+
+    Args:
+      worker: has the program.
+      on: the setting.
+      beside_s: seconds of a step of the session beside; None where there is none.
+    """
     worker.call(Open(session="sample", optimizations=on, recorded=True))
     try:
-        step_s = _step_s(worker.call(RunBlock(session="sample", steps=WARM_UP_STEPS)))
+        step_s = _warmed_up(worker, "sample")
         count = min(max(_FEWEST, math.ceil(_SECONDS / step_s)), _MOST)
-        ratios = [
-            _block_ns(worker, "beside") / _block_ns(worker, "sample")
-            for _ in range(_TURNS if beside else 0)
-        ]
+        ratios = _ratios(worker, beside_s, step_s) if beside_s else []
         trace = worker.call(TraceSteps(session="sample", steps=count))
     finally:
         worker.call(Close(session="sample"))
@@ -98,18 +104,36 @@ def _sample(worker: Worker, on: Optimizations, beside: bool) -> Sample:
     return Sample(trace=trace, beside_ns=float(untraced.step_ns * np.median(ratios)))
 
 
-def _block_ns(worker: Worker, session: str) -> float:
-    """The time of a step of a session."""
-    step_s = _step_s(worker.call(RunBlock(session=session, steps=_PILOT_STEPS, after_rest=True)))
-    count = min(max(_FEWEST, math.ceil(_BLOCK_S / step_s)), _MOST_BLOCK)
-    lasted = np.diff(worker.call(RunBlock(session=session, steps=count)).ends_ns)
+def _ratios(worker: Worker, beside_s: float, step_s: float) -> list[float]:
+    """How many times as long a step of the session beside takes, of each turn."""
+    ratios: list[float] = []
+    begun_s = time.monotonic()
+    while len(ratios) < _FEWEST_TURNS or time.monotonic() - begun_s < _TURNS_S:
+        beside_ns = _block_ns(worker, "beside", beside_s)
+        ratios.append(beside_ns / _block_ns(worker, "sample", step_s))
+    return ratios
+
+
+def _warmed_up(worker: Worker, session: str) -> float:
+    """Runs first steps of a session; returns the seconds of a step."""
+    steps = worker.call(RunBlock(session=session, steps=WARM_UP_STEPS))
+    return max(1e-6, _step_ns(steps, np.median) / 1e9)
+
+
+def _block_ns(worker: Worker, session: str, step_s: float) -> float:
+    """The time of a step of a session, in one block."""
+    count = counted_steps(1e9 * step_s)
+    steps = worker.call(RunBlock(session=session, steps=count, after_rest=True))
+    return _step_ns(steps, _without_pauses)
+
+
+def _step_ns(steps: Steps, mean: Callable[[Any], Any]) -> float:
+    lasted = np.diff(steps.ends_ns)
     if not len(lasted):
         raise RunError("the data ended before the steps to trace; repeat the dataset")
-    # As the mean of untraced steps: without pauses of the machine.
-    return float(lasted[lasted <= 2 * np.median(lasted)].mean())
+    return float(mean(lasted))
 
 
-def _step_s(steps: Steps) -> float:
-    """Seconds of a step, at least a microsecond."""
-    lasted = np.diff(steps.ends_ns)
-    return max(1e-6, float(np.median(lasted)) / 1e9) if len(lasted) else 1e-6
+def _without_pauses(lasted: Any) -> Any:
+    """As the mean of untraced steps: without pauses of the machine."""
+    return lasted[lasted <= 2 * np.median(lasted)].mean()

@@ -140,7 +140,8 @@ class _Sessions:
         if command.after_rest:
             session.end_rest()
         measured = session.run(command.steps, "loss" if session.opened.has_loss else "nothing")
-        settle()
+        if command.settles:
+            settle()
         return dataclasses.replace(measured, values=np.empty(0))
 
     def _trace(self, command: TraceSteps) -> Trace:

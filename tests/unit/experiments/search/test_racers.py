@@ -104,7 +104,6 @@ class Field:
         self.racers = Racers(
             program,
             children,
-            block_s=0.4,
             cores=2,
             progress=Progress(self.said.append),
             clock=clock,
@@ -155,11 +154,11 @@ def test_settings_run_a_block_each_in_a_round(field):
     assert field.enter(STAGE) == []
     rates, failed = field.racers.run_round(0, ["off", "stage"])
     assert rates == pytest.approx({"off": 50.0, "stage": 50.0}) and failed == []
-    # 0.4 s of blocks are 20 steps, and those after which a buffer is as full as it will be
+    # six steps count, after those that make the caches warm and use up a buffer
     off, stage = (field.racers.racer(label) for label in ("off", "stage"))
-    assert (off.steps, off.dropped) == (20, 3)
-    assert (stage.steps, stage.dropped) == (20, 5)
-    assert len(stage.step_times) == 1 and len(stage.step_times[0]) == 15
+    assert (off.steps, off.dropped) == (10, 4)
+    assert (stage.steps, stage.dropped) == (12, 6)
+    assert len(stage.step_times) == 1 and len(stage.step_times[0]) == 6
     assert field.said == ["Starting off", "Starting stage"]
     field.racers.leave(["stage"])
     assert field.racers.memory == {"stage": 7} and field.given_back == [field.workers[1]]
@@ -303,8 +302,8 @@ def test_a_choice_has_a_part_of_the_time_that_is_left_and_the_baseline_has_the_u
     seconds[0] = 0.0
     field.racers.run_round(0, ["off", "dim 32"])
     assert field.workers[0].deadlines[-1] == math.inf
-    # ten times a block of 0.4 s, and five seconds
-    assert 8.5 < field.workers[1].deadlines[-1] <= 9.0
+    # ten times a block of 0.2 s, and five seconds
+    assert 6.5 < field.workers[1].deadlines[-1] <= 7.0
     assert {each.deadline_s for each in field.workers} == {math.inf}
 
 

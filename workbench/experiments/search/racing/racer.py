@@ -12,15 +12,13 @@ import numpy as np
 
 from workbench.experiments.measurement.blocks import TimedSession, run_pilots
 from workbench.experiments.measurement.progress import Progress
+from workbench.experiments.measurement.statistics import counted_steps, dropped_steps
 from workbench.experiments.program.variant import Variant
 from workbench.experiments.worker.process import Worker
-from workbench.experiments.worker.steps.first_steps import SETTLING_STEPS
 from workbench.experiments.worker.wire.messages import Opened
 
 # Seconds for warming a session up and for its pilot, beside what its executor has to learn.
 PILOT_S = 1.5
-# Of a block: fewest and most steps that count.
-_COUNTED_STEPS = (6, 400)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -51,17 +49,16 @@ class Racer:
         """Seconds of a block, about."""
         return self.steps * self.step_ns / 1e9
 
-    def warm_up(self, block_s: float) -> None:
-        """Runs its first steps, and settles how many a block of about `block_s` seconds has.
+    def warm_up(self) -> None:
+        """Runs its first steps, and settles how many a block has.
 
         Raises:
           RunError: a step failed.
         """
         (pilot,) = run_pilots([self.timed], budget_s=2 * PILOT_S, progress=Progress(False))
         self.step_ns = pilot.step_ns
-        self.dropped = self.timed.ahead + SETTLING_STEPS
-        counted = math.ceil(block_s * 1e9 / pilot.step_ns) - self.dropped
-        self.steps = self.dropped + int(np.clip(counted, *_COUNTED_STEPS))
+        self.dropped = dropped_steps(pilot.step_ns, self.timed.ahead)
+        self.steps = self.dropped + counted_steps(pilot.step_ns)
 
 
 @contextlib.contextmanager

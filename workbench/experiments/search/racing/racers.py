@@ -34,8 +34,9 @@ _FEWEST, _MOST = 2, 6
 _START_FACTOR, _START_SHARE, _OWN_FACTOR = 3.0, 1 / 8, 4.0
 # Of a block: how many times as long as expected it may take, and seconds more.
 _BLOCK_FACTOR, _BLOCK_S = 10.0, 5.0
-# A setting whose block takes longer than so many of the baseline's would take the time of others.
-_MOST_BLOCKS = 3.0
+# A setting whose block takes longer than this, and so many of the baseline's, would take the time
+# of others.
+_LONG_S, _MOST_BLOCKS = 0.75, 3.0
 # Seconds to open a session until one was timed.
 _FIRST_OPEN_S = 3.0
 
@@ -48,7 +49,6 @@ class Racers:
         program: AnyProgram,
         children: Children,
         *,
-        block_s: float,
         cores: int,
         progress: Progress,
         clock: TimeBudget | None = None,
@@ -58,7 +58,6 @@ class Racers:
         Args:
           program: what they run.
           children: their processes.
-          block_s: seconds of a block, about.
           cores: how many processes start as fast as one.
           progress: shows what is done.
           clock: the time of the search, of which no setting may take much; None sets no limit.
@@ -68,7 +67,6 @@ class Racers:
         self._base_s = 0.0
         self._opener = SessionOpener(program)
         self._children = children
-        self._block_s = block_s
         self._cores = cores
         self._progress = progress
         self._running: dict[str, Racer] = {}
@@ -257,11 +255,11 @@ class Racers:
         racer = self._running[variant.label]
         try:
             with answers_within([racer.worker], self._start_limit_s(variant.optimizations)):
-                racer.warm_up(self._block_s)
+                racer.warm_up()
         except RunError as error:
             return refused_by(variant, error)
         base = self._base or racer
-        most_s = _MOST_BLOCKS * max(self._block_s, base.block_s)
+        most_s = max(_LONG_S, _MOST_BLOCKS * base.block_s)
         if racer.block_s > most_s:
             return far_too_slow(variant, base.step_ns / racer.step_ns, base.variant.label)
         return None

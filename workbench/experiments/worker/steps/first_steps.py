@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
 # After a change of session the first steps are not typical, and under the tracer they set it up.
 SETTLING_STEPS = 3
+# After a rest caches are cold, threads sleep deep, and the kernel takes them to need little: a step
+# of 4 ms takes 1.7 times as long at first, 1.14 times after 30 ms, and 1.04 times after 60 ms.
+# Measured on 2 cores of a virtual machine, with blocks of five other processes between.
+_WARM_S = 0.08
 # Of a session that was opened to be traced.
 WARM_UP_STEPS = 20
-# After a rest caches are cold and threads sleep deep: a step of 1 ms takes 1.3 to 1.6 ms until 20
-# to 40 ms have gone by. Measured on 2 cores of a virtual machine, after rests of 20 and 50 ms.
-_WARM_S = 0.06
 # No more steps than this are run for it, and no longer than this: a dataset may end.
 _MOST_WARM_STEPS, _MOST_WARM_S = 400, 2.0
+
+
+def settling_of(step_s: float) -> int:
+    """First steps of a block that do not count, of a session whose steps take so many seconds."""
+    return min(max(SETTLING_STEPS, math.ceil(_WARM_S / step_s)), _MOST_WARM_STEPS)
 
 
 class Rest:

@@ -55,6 +55,6 @@ def settle() -> None:
     deadline = time.monotonic() + 0.5
     while time.monotonic() < deadline:
         before = time.process_time()
-        time.sleep(0.02)
-        if time.process_time() - before < 0.002:
+        time.sleep(0.005)
+        if time.process_time() - before < 0.0005:
             return

@@ -229,10 +229,12 @@ class RunSteps(Command[Steps]):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunBlock(Command[Steps]):
-    """Runs the steps of a measured block, then waits until work ahead has settled.
+    """Runs the steps of a measured block.
 
     Attributes:
       after_rest: whether steps go first that use up what was read ahead while others ran.
+      settles: whether to wait afterwards until the process has no more work of its own. One that
+        stands still while others run need not.
     """
 
     unanswered: ClassVar[Any] = NO_STEPS
@@ -240,6 +242,7 @@ class RunBlock(Command[Steps]):
     session: str
     steps: int
     after_rest: bool = False
+    settles: bool = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
