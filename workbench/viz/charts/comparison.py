@@ -22,6 +22,8 @@ _PLOT = 300
 # Of variants in the chart of blocks; a hollow diamond would be a prediction.
 _BASELINE, _BEST = "square-open", "circle"
 _SYMBOLS = ("triangle-up", "square", "x", "star", "triangle-down", "cross", "hexagon", "bowtie")
+# Blocks with smaller marks.
+_MANY = 40
 _INTERVAL = f"95{format.NBSP}% interval"
 
 
@@ -158,7 +160,12 @@ def _blocks(variant: MeasuredVariant, symbol: str, ink: str) -> go.Scatter:
         mode="markers",
         x=list(range(1, len(rates) + 1)),
         y=list(rates),
-        marker={"symbol": symbol, "size": 9, "color": ink, "line": {"width": 1.5, "color": ink}},
+        marker={
+            "symbol": symbol,
+            "size": 9 if len(rates) <= _MANY else 5,
+            "color": ink,
+            "line": {"width": 1.5, "color": ink},
+        },
         hovertext=[
             words.hover(name, f"round {format.integer(number)}: {format.rate(rate)}")
             for number, rate in enumerate(rates, 1)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from workbench.experiments.comparison.measured import Ratio
 from workbench.experiments.comparison.results import Comparison
+from workbench.viz.comparison.rounds import in_points, point_words
 from workbench.viz.style import format
 
 _MOST_TICKS = 4
@@ -21,11 +22,14 @@ _LINE = 0.12
 class Series:
     """Blocks of one variant: heights as fractions of the axis, the mean's too, and its words.
 
-    `text_at` is where the words stand: at the mean, or apart from another's words there.
+    `text_at` is where the words stand: at the mean, or apart from another's words there. Where
+    there are many blocks, a point stands for some of them, as `point_words` says.
     """
 
     label: str
     points: tuple[float, ...]
+    rounds: int
+    point_words: str
     mean: float
     mean_text: str
     text_at: float
@@ -84,7 +88,9 @@ def series_of(comparison: Comparison, shown: Ratio | None, axis: float) -> tuple
     return tuple(
         Series(
             label=shown_label(variant.label),
-            points=tuple(rate / axis for rate in variant.block_steps_per_s),
+            points=tuple(rate / axis for rate in in_points(variant.block_steps_per_s)),
+            rounds=len(variant.block_steps_per_s),
+            point_words=point_words(len(variant.block_steps_per_s)),
             mean=mean,
             text_at=_apart(mean, means),
             mean_text=format.rate(variant.steps_per_s, unit="").rstrip(),

@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.core.graph import op_families
 from workbench.core.trace.metrics import StepMetrics
+from workbench.viz.comparison.rounds import in_points, point_words, rounds_a_point
 from workbench.viz.style import colors, format
 from workbench.viz.style.table import Table
 
@@ -16,15 +17,25 @@ Named = Sequence[tuple[str, StepMetrics]]
 
 
 def blocks_table(rates: Sequence[tuple[str, Sequence[float]]]) -> Table | None:
-    """Steps/s of every block; one row per round."""
+    """Steps/s of blocks; one row for each round, or for some in a row where there are many."""
     rounds = min((len(blocks) for _, blocks in rates), default=0)
     if rounds < 2:
         return None
+    each = rounds_a_point(rounds)
+    columns = [in_points(blocks[:rounds]) for _, blocks in rates]
     rows = tuple(
-        (str(n + 1), *(format.rate(blocks[n], unit="").rstrip() for _, blocks in rates))
-        for n in range(rounds)
+        (
+            _numbers(each * n + 1, min(rounds, each * (n + 1))),
+            *(format.rate(means[n], unit="").rstrip() for means in columns),
+        )
+        for n in range(len(columns[0]))
     )
-    return Table("Steps/s of every block, in the order they ran", ("Round", *_labels(rates)), rows)
+    words = ", ".join(filter(None, ("Steps/s of every block", point_words(rounds))))
+    return Table(f"{words}, in the order they ran", ("Round", *_labels(rates)), rows)
+
+
+def _numbers(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}–{last}"
 
 
 def measures_table(named: Named) -> Table:

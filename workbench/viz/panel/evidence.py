@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from workbench.experiments.measurement.evidence import Evidence
 from workbench.viz.comparison.chart import shown_label
+from workbench.viz.comparison.rounds import in_points
 from workbench.viz.style import format
 
 # The axis of ratios is one of logarithms, and at least this wide to either side of 1.
@@ -20,7 +21,7 @@ class EvidenceRow:
 
     Attributes:
       label: the variant.
-      dots: the ratio of each round, as fractions of the axis.
+      dots: the ratio of each round, as fractions of the axis; means of some where there are many.
       low, at, high: the interval and the mean, as fractions of the axis; None where too few rounds
         have run.
       words: the mean and its interval.
@@ -60,7 +61,7 @@ def evidence_view(evidence: Sequence[Evidence]) -> EvidenceView | None:
     """The view of what the blocks so far say; None before the first round."""
     if not evidence:
         return None
-    drawn = [math.log(ratio) for said in evidence for ratio in said.ratios]
+    drawn = [math.log(ratio) for said in evidence for ratio in in_points(said.ratios)]
     span = max(_LEAST_SPAN, *(abs(log) for log in drawn))
     return EvidenceView(
         rows=tuple(_row(said, span) for said in evidence),
@@ -76,7 +77,7 @@ def _row(evidence: Evidence, span: float) -> EvidenceRow:
     known = math.isfinite(interval.high)
     return EvidenceRow(
         label=shown_label(evidence.label),
-        dots=tuple(round(_at(ratio, span), 4) for ratio in evidence.ratios),
+        dots=tuple(round(_at(ratio, span), 4) for ratio in in_points(evidence.ratios)),
         low=_at(interval.low, span) if known else None,
         at=_at(interval.value, span),
         high=_at(interval.high, span) if known else None,
