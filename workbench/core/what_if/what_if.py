@@ -328,8 +328,8 @@ def _simulated(
     boundary: Boundary,
     costs: Costs,
     chosen: Candidate,
-    executor: ExecutorPolicy | None,
-    cores: float,
+    executor: str | None,
+    cores: int,
 ) -> Prediction:
     """What a step takes on an executor."""
     found = predict(boundary, costs, chosen, cores=cores)
