@@ -266,8 +266,8 @@ def test_ceilings_and_work_made_faster(trace):
     both = faster.of("MatMul* 2× as fast + lookups 3× as fast")
     one = faster.of("MatMul* 2× as fast")
     assert both is not None and one is not None
-    # Where the input bounds the step both are 1. Threads may need a little longer for less work.
-    assert one.ratio >= 0.999 and both.ratio >= 0.97 * one.ratio
+    # Where the input bounds the step both are 1, but for the last digit of a sum.
+    assert one.ratio >= 0.999 and both.ratio >= one.ratio - 1e-9
 
 
 def test_wrong_arguments_are_refused(trace):

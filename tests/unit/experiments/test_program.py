@@ -248,6 +248,8 @@ def test_progress_tells_a_function_everything():
     progress = Progress(said.append)
     progress.phase("Starting a child process")
     progress.block(9, 24, 24.2)
+    # A block that begins a moment later is not shown.
+    progress.block(10, 24, 24.1)
     progress.end()
     assert said == ["Starting a child process", "Block 9 of 24, 25\u00a0s left"]
 

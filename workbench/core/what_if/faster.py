@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -50,6 +52,14 @@ class Faster:
         return (
             f"no {self.work}" if math.isinf(self.times) else f"{self.work} {self.times:g}× as fast"
         )
+
+
+def with_more_work(changes: tuple[Faster, ...]) -> Iterator[tuple[Faster, ...]]:
+    """The changes, then those that leave a step at least as much work: without savings."""
+    saving = [change for change in changes if change.times >= 1]
+    for count in range(len(saving) + 1):
+        for without in itertools.combinations(saving, count):
+            yield tuple(change for change in changes if change not in without)
 
 
 def faster_costs(costs: Costs, view: GraphView, changes: tuple[Faster, ...]) -> Costs:

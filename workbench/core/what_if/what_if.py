@@ -23,7 +23,7 @@ from workbench.core.trace.trace import Trace
 from workbench.core.what_if.base import Base, Sample, base_of
 from workbench.core.what_if.costs.batch_costs import costs_at_batch
 from workbench.core.what_if.costs.graph_costs import costs_in
-from workbench.core.what_if.faster import faster_costs
+from workbench.core.what_if.faster import faster_costs, with_more_work
 from workbench.core.what_if.predictions import Predicted, Predictions, Withheld
 from workbench.core.what_if.scenario import GraphKey, SampleKey, Scenario
 from workbench.core.what_if.scenario_candidate import plan_words, staged_as
@@ -197,13 +197,19 @@ class Predictor:
         changed = self._changed(base, scenario, known.boundary, chosen)
         if changed:
             return Withheld(scenario=scenario, reason=_in_doubt(changed))
-        found = _simulated(known.boundary, costs, chosen, on.executor, cores)
-        if scenario.faster and all(each.times >= 1 for each in scenario.faster):
-            # Threads that take up ready ops may need longer for less work (Graham 1969). The order
-            # of before is always there, too.
-            before = self._costs_of(base, dataclasses.replace(scenario, faster=()), known.boundary)
-            slower = _simulated(known.boundary, before, chosen, on.executor, cores)
-            found = min(found, slower, key=lambda each: each.step_ms)
+        # Threads that take up ready ops may need longer for less work (Graham 1969). The order of a
+        # step with more work is always there, too.
+        steps = (
+            _simulated(
+                known.boundary,
+                self._costs_of(base, dataclasses.replace(scenario, faster=changes), known.boundary),
+                chosen,
+                on.executor,
+                cores,
+            )
+            for changes in with_more_work(scenario.faster)
+        )
+        found = min(steps, key=lambda each: each.step_ms)
         return self._predicted(base, scenario, found, chosen)
 
     def _base_of(self, key: SampleKey) -> Base | None:

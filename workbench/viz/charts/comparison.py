@@ -15,6 +15,7 @@ from workbench.viz.charts.chart import Chart
 from workbench.viz.charts.theme import Theme
 from workbench.viz.comparison.answer import answer, best_ratio
 from workbench.viz.comparison.chart import predicted_rate, tick_values
+from workbench.viz.comparison.rounds import rounds_a_point
 from workbench.viz.comparison.view import VERDICTS
 from workbench.viz.style import format
 
@@ -22,8 +23,6 @@ _PLOT = 300
 # Of variants in the chart of blocks; a hollow diamond would be a prediction.
 _BASELINE, _BEST = "square-open", "circle"
 _SYMBOLS = ("triangle-up", "square", "x", "star", "triangle-down", "cross", "hexagon", "bowtie")
-# Blocks with smaller marks.
-_MANY = 40
 _INTERVAL = f"95{format.NBSP}% interval"
 
 
@@ -162,7 +161,7 @@ def _blocks(variant: MeasuredVariant, symbol: str, ink: str) -> go.Scatter:
         y=list(rates),
         marker={
             "symbol": symbol,
-            "size": 9 if len(rates) <= _MANY else 5,
+            "size": 9 if rounds_a_point(len(rates)) == 1 else 5,
             "color": ink,
             "line": {"width": 1.5, "color": ink},
         },

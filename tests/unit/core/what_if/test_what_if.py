@@ -320,6 +320,26 @@ def test_less_work_is_no_longer_step(monkeypatch):
         assert found is not None and found.ratio >= 1
 
 
+def test_more_that_is_faster_is_no_longer_step(monkeypatch):
+    every_replay_holds(monkeypatch)
+    lines = [
+        *("next = IteratorGetNext string", "a = Neg(next)", "b = Neg(next)", "c = Neg(next)"),
+        *("d = Neg(next, b)", "e = Neg(next, c)", "f = Neg(next, a, b, c)", "g = Neg(next, a, d)"),
+        "train = AssignVariableOp(a, b, c, d, e, f, g)",
+    ]
+    ms = {"a": 3.0, "b": 9.0, "c": 4.0, "d": 8.0, "e": 5.0, "f": 9.0, "g": 6.0}
+    step = [("next", "IteratorGetNext", 1.0), *((node, "Neg", took) for node, took in ms.items())]
+    step.append(("train", "AssignVariableOp", 1.0))
+    untraced = UntracedSteps(steps=60, step_ns=32_200_000, cpu_ns=46_000_000)
+    trace = timed_trace(step, untraced=untraced, source_cores=0.0, inter_op_threads=2)
+    known = {GraphKey(): KnownGraph(boundary=uncut(graph("\n".join(lines))))}
+    b, c = (Faster(work=work, times=1.5) for work in "bc")
+    alone, both = Scenario(faster=(b,)), Scenario(faster=(b, c))
+    found = what_if(trace, Scenario(), known, [alone, both])
+    one, two = found.of(alone.label), found.of(both.label)
+    assert one is not None and two is not None and two.ratio >= one.ratio > 1
+
+
 def test_a_cost_model_gives_some_of_what_the_best_order_would(monkeypatch):
     every_replay_holds(monkeypatch)
     leaves = ("s", "t", "u", "v", "x")
