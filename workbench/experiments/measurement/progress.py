@@ -13,7 +13,7 @@ from workbench.experiments.measurement.schedule import BLOCKS, Expected, Schedul
 from workbench.experiments.worker.wire.cancellation import require_not_cancelled
 from workbench.own_code import running_shell
 
-# Blocks that begin sooner than so many seconds after one that was shown are not shown.
+# Seconds from one block that is shown to the next one, at least; and in a log.
 _SHOW_EVERY_S, _LOG_EVERY_S = 0.2, 5.0
 # Variants whose ratios stand in a line of progress.
 _MOST_RATIOS = 2

@@ -42,7 +42,7 @@ def predict(
 
     A child process builds the graph of each toggle. It also traces a few steps of graphs whose
     lookups are fused in another way, and of the inline executor, which runs no op beside another.
-    Steps of the traced setting run beside them, about four seconds for each. Stages, the cost model
+    Steps of the traced setting run beside them, about five seconds for each. Stages, the cost model
     executor, threads, cores and batches are simulated, and so is every combination.
 
     Args:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -25,8 +24,8 @@ from workbench.experiments.worker.wire.messages import Close, Open, RunBlock, St
 # three others that are not kept.
 _SECONDS, _FEWEST, _MOST = 0.5, 6, 30
 # Blocks of it and of the setting beside take turns, because a machine changes its speed within
-# seconds; the middle one of their ratios counts. They take as many turns as fit into these seconds,
-# and so many at least.
+# seconds; the middle one of their ratios counts. They take turns for these seconds, and this number
+# of turns at least.
 _TURNS_S, _FEWEST_TURNS = 2.5, 5
 
 
@@ -117,23 +116,24 @@ def _ratios(worker: Worker, beside_s: float, step_s: float) -> list[float]:
 def _warmed_up(worker: Worker, session: str) -> float:
     """Runs first steps of a session; returns the seconds of a step."""
     steps = worker.call(RunBlock(session=session, steps=WARM_UP_STEPS))
-    return max(1e-6, _step_ns(steps, np.median) / 1e9)
+    return max(1e-6, float(np.median(_lasted_ns(steps))) / 1e9)
 
 
 def _block_ns(worker: Worker, session: str, step_s: float) -> float:
     """The time of a step of a session, in one block."""
     count = counted_steps(1e9 * step_s)
-    steps = worker.call(RunBlock(session=session, steps=count, after_rest=True))
-    return _step_ns(steps, _without_pauses)
+    lasted = _lasted_ns(worker.call(RunBlock(session=session, steps=count, after_rest=True)))
+    # As the mean of untraced steps: without pauses of the machine.
+    return float(lasted[lasted <= 2 * np.median(lasted)].mean())
 
 
-def _step_ns(steps: Steps, mean: Callable[[Any], Any]) -> float:
+def _lasted_ns(steps: Steps) -> np.ndarray:
+    """The time of each step.
+
+    Raises:
+      RunError: the data ended before the first.
+    """
     lasted = np.diff(steps.ends_ns)
     if not len(lasted):
         raise RunError("the data ended before the steps to trace; repeat the dataset")
-    return float(mean(lasted))
-
-
-def _without_pauses(lasted: Any) -> Any:
-    """As the mean of untraced steps: without pauses of the machine."""
-    return lasted[lasted <= 2 * np.median(lasted)].mean()
+    return lasted

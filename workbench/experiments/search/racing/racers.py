@@ -34,8 +34,8 @@ _FEWEST, _MOST = 2, 6
 _START_FACTOR, _START_SHARE, _OWN_FACTOR = 3.0, 1 / 8, 4.0
 # Of a block: how many times as long as expected it may take, and seconds more.
 _BLOCK_FACTOR, _BLOCK_S = 10.0, 5.0
-# A setting whose block takes longer than this, and so many of the baseline's, would take the time
-# of others.
+# A setting whose block takes longer than these seconds, and than these blocks of the baseline,
+# would take the time of others.
 _LONG_S, _MOST_BLOCKS = 0.75, 3.0
 # Seconds to open a session until one was timed.
 _FIRST_OPEN_S = 3.0
